@@ -1,0 +1,1 @@
+//! Benchmarks stand beside this file; this library is empty.

@@ -1,0 +1,66 @@
+//! What a list or a watch asks for. Selectors and the namespace belong to the lister-watcher, not to a request.
+
+use std::time::Duration;
+
+/// How `resourceVersion` is to be understood by a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum VersionMatch {
+    /// `NotOlderThan`
+    NotOlderThan,
+    /// `Exact`
+    Exact,
+}
+
+/// One list request: one page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ListOptions {
+    /// `None` asks for the most recent state, `Some("0")` for any cached one. Not sent where empty.
+    pub resource_version: Option<String>,
+    /// How to understand `resource_version`; the server's rule where absent.
+    pub resource_version_match: Option<VersionMatch>,
+    /// The page size; everything at once where absent.
+    pub limit: Option<u32>,
+    /// The token of the page before. With it neither version nor match may be sent.
+    pub continue_token: Option<String>,
+}
+
+/// One watch request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WatchOptions {
+    /// The version after which to begin; empty means "from the most recent state, which is sent first".
+    pub resource_version: String,
+    /// How to understand `resource_version`; streaming lists send `NotOlderThan`.
+    pub resource_version_match: Option<VersionMatch>,
+    /// When the server shall end the watch; sent in whole seconds. The lister-watcher ends it by itself a
+    /// little later if the server does not.
+    pub timeout: Duration,
+    /// Ask for bookmarks.
+    pub allow_bookmarks: bool,
+    /// Ask for a streaming list: the present objects first, then a bookmark that says so.
+    pub send_initial_events: bool,
+}
+
+impl WatchOptions {
+    /// A watch with bookmarks from this version on.
+    pub fn from_version(resource_version: impl Into<String>, timeout: Duration) -> Self {
+        Self {
+            resource_version: resource_version.into(),
+            resource_version_match: None,
+            timeout,
+            allow_bookmarks: true,
+            send_initial_events: false,
+        }
+    }
+
+    /// A streaming list that is not older than this version (any where empty).
+    pub fn streaming_list(resource_version: impl Into<String>, timeout: Duration) -> Self {
+        Self {
+            resource_version_match: Some(VersionMatch::NotOlderThan),
+            send_initial_events: true,
+            ..Self::from_version(resource_version, timeout)
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Under construction.
+pub mod clock;
+
+pub use clock::{Clock, ManualClock};

@@ -1,0 +1,2 @@
+//! The embedded API server as a program.
+fn main() {}
