@@ -164,7 +164,8 @@ impl Error for RequestError {
 
 /// The class of a status, from its reason first, then its causes, then its code.
 fn classify(status: &Status) -> ErrorClass {
-    let too_large = |text: &str| text.contains("ResourceVersionTooLarge") || text.contains("Too large resource version");
+    let too_large =
+        |text: &str| text.contains("ResourceVersionTooLarge") || text.contains("Too large resource version");
     let timeout = status.code == 504 || status.reason == "Timeout";
     if timeout && (status.causes.iter().any(|cause| too_large(cause)) || too_large(&status.message)) {
         return ErrorClass::VersionTooLarge;
