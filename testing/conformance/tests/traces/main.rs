@@ -1,0 +1,26 @@
+//! Replays every recorded trace: see the library's documentation and `traces/README.md`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use kubewire_conformance::{Replay, Runner};
+
+const AREAS: &[(&str, Replay)] = &[];
+
+fn main() -> ExitCode {
+    let runner = Runner::new(AREAS.iter().copied());
+    if runner.run(&folder(), std::env::args().skip(1), &mut std::io::stdout().lock()) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// The folder that `KUBEWIRE_TRACES` names, from the project's root on, else the copy beside this package.
+fn folder() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    match std::env::var_os("KUBEWIRE_TRACES") {
+        Some(folder) if !folder.is_empty() => package.join("../..").join(folder),
+        _ => package.join("traces"),
+    }
+}
