@@ -58,6 +58,8 @@
 //! unknown operation, a panic anywhere on the case's thread, and a case that does not come to an end. Nothing
 //! is skipped but cases that need `misuse`.
 
+#![forbid(unsafe_code)]
+
 mod area;
 mod case;
 mod notifications;
