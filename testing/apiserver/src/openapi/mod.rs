@@ -1,0 +1,3 @@
+//! What kubectl asks of OpenAPI.
+mod types;
+pub(crate) use types::{Field, Type};
