@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use kubewire_conformance::{Replay, Runner};
+use kubewire_conformance::{Replay, Runner, replay};
 
-const AREAS: &[(&str, Replay)] = &[];
+mod keys;
+
+const AREAS: &[(&str, Replay)] = &[("keys", replay::<keys::Keys>)];
 
 fn main() -> ExitCode {
     let runner = Runner::new(AREAS.iter().copied());
