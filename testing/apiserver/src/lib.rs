@@ -1,6 +1,7 @@
 //! Under construction.
 #![forbid(unsafe_code)]
 
+mod discovery;
 mod openapi;
 mod patch;
 pub mod resource;
