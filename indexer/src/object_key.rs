@@ -6,16 +6,31 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use hashbrown::Equivalent;
+
 /// The key of an object: its namespace (empty for cluster scope) and its name.
 ///
-/// It prints as `namespace/name`, or `name` alone for cluster scope, and parses from the same text. One
-/// allocation; cloning counts a reference.
+/// It prints as `namespace/name`, or `name` alone for cluster scope, and parses from the same text; as
+/// client-go's `ObjectName`. Parsing what was printed gives the same key, unless a part has a slash in it: the
+/// parts are held apart, so that such a key is distinct from all others, but its text is ambiguous.
+///
+/// A pair `(namespace, name)` of texts finds a key in a store, without an allocation:
+///
+/// ```
+/// use kubewire_indexer::{ObjectKey, Store};
+///
+/// let ages = Store::new();
+/// ages.add(ObjectKey::new("default", "web"), 7);
+/// assert_eq!(ages.get(&("default", "web")), Some(7));
+/// ```
+///
+/// Cost: 24 bytes, and one allocation of 16 bytes and the text; cloning counts a reference.
 #[derive(Clone)]
 pub struct ObjectKey {
     /// `namespace/name`, or the name alone.
     text: Arc<str>,
     /// Length of the namespace; 0 for cluster scope, and then `text` has no leading slash.
-    namespace_len: u32,
+    namespace_len: usize,
 }
 
 /// Why there is no key.
@@ -35,7 +50,7 @@ impl ObjectKey {
     ///
     /// Cost: one allocation.
     pub fn new(namespace: &str, name: &str) -> Self {
-        let namespace_len = u32::try_from(namespace.len()).unwrap_or(u32::MAX);
+        let namespace_len = namespace.len();
         if namespace.is_empty() {
             return Self { text: Arc::from(name), namespace_len };
         }
@@ -53,12 +68,12 @@ impl ObjectKey {
 
     /// The namespace; empty for cluster scope.
     pub fn namespace(&self) -> &str {
-        &self.text[..self.namespace_len as usize]
+        &self.text[..self.namespace_len]
     }
 
     /// The name.
     pub fn name(&self) -> &str {
-        match self.namespace_len as usize {
+        match self.namespace_len {
             0 => &self.text,
             len => &self.text[len + 1..],
         }
@@ -74,11 +89,26 @@ impl FromStr for ObjectKey {
     type Err = KeyError;
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
-        match text.split_once('/') {
-            None => Ok(Self::cluster(text)),
-            Some((_, name)) if name.contains('/') => Err(KeyError::Format(text.to_owned())),
-            Some((namespace, name)) => Ok(Self::new(namespace, name)),
-        }
+        split_key(text).map(|(namespace, name)| Self::new(namespace, name))
+    }
+}
+
+/// Splits `namespace/name`, or `name` alone, into namespace and name; as client-go's `SplitMetaNamespaceKey`.
+///
+/// More than one slash is an error, empty parts are not. Cost: no allocation but for an error.
+///
+/// ```
+/// use kubewire_indexer::split_key;
+///
+/// assert_eq!(split_key("default/web"), Ok(("default", "web")));
+/// assert_eq!(split_key("node-1"), Ok(("", "node-1")));
+/// assert!(split_key("a/b/c").is_err());
+/// ```
+pub fn split_key(text: &str) -> Result<(&str, &str), KeyError> {
+    match text.split_once('/') {
+        None => Ok(("", text)),
+        Some((_, name)) if name.contains('/') => Err(KeyError::Format(text.to_owned())),
+        Some(parts) => Ok(parts),
     }
 }
 
@@ -102,9 +132,16 @@ impl PartialEq for ObjectKey {
 
 impl Eq for ObjectKey {}
 
+/// As the pair `(namespace, name)`, so that such a pair finds the key.
 impl Hash for ObjectKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.text.hash(state);
+        (self.namespace(), self.name()).hash(state);
+    }
+}
+
+impl Equivalent<ObjectKey> for (&str, &str) {
+    fn equivalent(&self, key: &ObjectKey) -> bool {
+        *self == (key.namespace(), key.name())
     }
 }
 

@@ -1,0 +1,4 @@
+//! The public API of kubewire-indexer, by behaviour.
+
+mod store;
+mod store_model;
