@@ -1,0 +1,123 @@
+//! What happened to one object, and all that waits of one key.
+
+use kubewire_indexer::{Deleted, Object, ObjectKey};
+
+use crate::{Admitted, Replacement};
+
+/// One change on its way from the reflector to the store.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Delta<O> {
+    /// An `ADDED` event.
+    Added(Admitted<O>),
+    /// A `MODIFIED` event.
+    Updated(Admitted<O>),
+    /// A `DELETED` event, or a deletion that a list has revealed (a tombstone).
+    Deleted(Deleted<O>),
+    /// An object of a list.
+    Replaced(Admitted<O>),
+    /// An object that is told again, by a resync; or of a list, where
+    /// [`emit_replaced`](crate::DeltaFifoOptions::emit_replaced) is off.
+    Sync(Admitted<O>),
+    /// A whole list, in [`Delivery::InOrder`](crate::Delivery::InOrder).
+    ReplacedAll(Replacement<O>),
+    /// A whole resync, in [`Delivery::InOrder`](crate::Delivery::InOrder).
+    SyncAll,
+    /// A bookmark with its version, in [`Delivery::InOrder`](crate::Delivery::InOrder).
+    Bookmark(String),
+}
+
+impl<O> Delta<O> {
+    /// client-go's name of the kind, such as `Added`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Added(_) => "Added",
+            Self::Updated(_) => "Updated",
+            Self::Deleted(_) => "Deleted",
+            Self::Replaced(_) => "Replaced",
+            Self::Sync(_) => "Sync",
+            Self::ReplacedAll(_) => "ReplacedAll",
+            Self::SyncAll => "SyncAll",
+            Self::Bookmark(_) => "Bookmark",
+        }
+    }
+
+    /// The object, of a tombstone the last known one. `None` for what concerns more than one object.
+    pub fn object(&self) -> Option<&O> {
+        match self {
+            Self::Added(item) | Self::Updated(item) | Self::Replaced(item) | Self::Sync(item) => Some(&item.object),
+            Self::Deleted(deleted) => deleted.last_known(),
+            Self::ReplacedAll(_) | Self::SyncAll | Self::Bookmark(_) => None,
+        }
+    }
+
+    pub(crate) fn is_deleted(&self) -> bool {
+        matches!(self, Self::Deleted(_))
+    }
+}
+
+/// One entry of a delta FIFO: the deltas of one key that waited, oldest first, at least one.
+#[derive(Clone, Debug)]
+pub struct Deltas<O> {
+    /// `None` for what concerns more than one object, which then is the only delta.
+    key: Option<ObjectKey>,
+    list: Vec<Delta<O>>,
+}
+
+impl<O> Deltas<O> {
+    pub(crate) fn new(key: Option<ObjectKey>, delta: Delta<O>) -> Self {
+        Self { key, list: vec![delta] }
+    }
+
+    /// The key of the object that all of them concern; `None` for a whole list, a whole resync or a bookmark.
+    pub fn key(&self) -> Option<&ObjectKey> {
+        self.key.as_ref()
+    }
+
+    /// The first that came.
+    pub fn oldest(&self) -> Option<&Delta<O>> {
+        self.list.first()
+    }
+
+    /// The last that came.
+    pub fn newest(&self) -> Option<&Delta<O>> {
+        self.list.last()
+    }
+
+    /// All of them, oldest first.
+    pub fn as_slice(&self) -> &[Delta<O>] {
+        &self.list
+    }
+
+    pub(crate) fn list_mut(&mut self) -> &mut Vec<Delta<O>> {
+        &mut self.list
+    }
+}
+
+impl<O: Object> Deltas<O> {
+    /// Whether the object exists after all of them, and its last state: `None` after a deletion.
+    pub(crate) fn outcome(&self) -> Option<&O> {
+        match self.newest() {
+            Some(Delta::Deleted(_)) | None => None,
+            Some(delta) => delta.object(),
+        }
+    }
+}
+
+impl<O> IntoIterator for Deltas<O> {
+    type Item = Delta<O>;
+    type IntoIter = std::vec::IntoIter<Delta<O>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter()
+    }
+}
+
+impl<'a, O> IntoIterator for &'a Deltas<O> {
+    type Item = &'a Delta<O>;
+    type IntoIter = std::slice::Iter<'a, Delta<O>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.iter()
+    }
+}

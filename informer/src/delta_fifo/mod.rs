@@ -1,0 +1,7 @@
+//! The queue between the reflector and the store.
+
+mod queue;
+mod state;
+mod versions;
+
+pub use queue::{Closed, DeltaFifo, DeltaFifoOptions, Popped, Transform};
