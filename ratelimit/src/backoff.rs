@@ -7,7 +7,7 @@ use crate::nanos::times;
 /// A walk of delays: each [`step`](Self::step) gives the present one and makes the next one `factor` times as
 /// long, up to `cap`; as `wait.Backoff`.
 ///
-/// A plain value without a clock: copy it to start anew. `retry` walks it around an operation,
+/// A plain value without a clock: copy it to start anew. [`retry`](crate::retry) walks it around an operation,
 /// [`DelayWithReset`](crate::DelayWithReset) starts it anew from time to time.
 ///
 /// ```
@@ -57,7 +57,7 @@ impl Backoff {
         self
     }
 
-    /// After so many steps the delay grows no more; `retry` then gives up. Default 1.
+    /// After so many steps the delay grows no more; [`retry`](crate::retry) then gives up. Default 1.
     pub const fn steps(mut self, steps: u32) -> Self {
         self.steps = steps;
         self
