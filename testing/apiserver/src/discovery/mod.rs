@@ -6,6 +6,7 @@ mod tests;
 
 use serde_json::{Value, json};
 
+use crate::accept::Accepted;
 use crate::resource::{Registry, Resource};
 
 const JSON: &str = "application/json";
@@ -171,25 +172,14 @@ impl Aggregated {
         }
     }
 
-    /// The form that the first media type of `accept` that we speak asks for; `None`: the plain one.
+    /// The form that the client asks for; `None`: the plain one, which is also the answer to what we do not speak.
     fn wanted(accept: &str) -> Option<Self> {
-        for media_type in accept.split(',') {
-            let mut parts = media_type.split(';').map(str::trim);
-            if parts.next() != Some(JSON) {
-                continue;
-            }
-            let parameters: Vec<&str> = parts.collect();
-            if !parameters.contains(&"as=APIGroupDiscoveryList") {
-                return None;
-            }
-            let asks = |form: &Self| parameters.iter().any(|p| p.strip_prefix("v=") == Some(form.version()));
-            if parameters.contains(&"g=apidiscovery.k8s.io")
-                && let Some(form) = Self::ALL.into_iter().find(asks)
-            {
-                return Some(form);
-            }
-        }
-        None
+        let form = |kind: &str, group: &str, version: &str| {
+            let ours = kind == "APIGroupDiscoveryList" && group == "apidiscovery.k8s.io";
+            Self::ALL.into_iter().find(|form| ours && form.version() == version)
+        };
+        let accepted = Accepted::first(accept, |kind, group, version| form(kind, group, version).is_some())?;
+        accepted.kind.and_then(|(kind, group, version)| form(kind, group, version))
     }
 
     fn document(self, registry: &Registry, core: bool) -> Document {
