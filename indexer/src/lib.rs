@@ -7,10 +7,16 @@ mod index_error;
 mod index_func;
 mod index_table;
 mod indexer;
+#[cfg(feature = "kube")]
+mod kube;
+mod labels;
 mod object;
+mod object_id;
 mod object_key;
 mod prepared;
 mod resource;
+#[cfg(feature = "serde")]
+mod serde;
 mod slots;
 mod state;
 mod store;
@@ -20,7 +26,11 @@ pub use hashbrown::Equivalent;
 pub use index_error::{IndexConflict, IndexError, IndexFailure, UnknownIndex};
 pub use index_func::{BoxError, IndexFunc, IndexValues, Indexers};
 pub use indexer::{Change, Indexer, NAMESPACE_INDEX};
+#[cfg(feature = "derive")]
+pub use kubewire_indexer_derive::Meta;
+pub use labels::{LabelMap, Labels};
 pub use object::{Id, Meta, Object};
+pub use object_id::{LabeledId, Metadata, ObjectId};
 pub use object_key::{KeyError, ObjectKey, split_key};
 pub use resource::Represents;
 pub use store::{Store, Write};

@@ -35,6 +35,11 @@ impl<'a> Id<'a> {
     pub const fn resource_version(self, resource_version: &'a str) -> Self {
         Self { resource_version, ..self }
     }
+
+    /// The key of namespace and name. Cost: one allocation.
+    pub fn key(self) -> ObjectKey {
+        ObjectKey::new(self.namespace, self.name)
+    }
 }
 
 /// A handle to an object as the delta FIFO, the indexer, the informer, handlers and listers hold it: cheap to
@@ -51,10 +56,9 @@ pub trait Object: Clone + Send + Sync + 'static {
 
     /// The object's key, also where its name is empty: what went through a delta FIFO has one.
     ///
-    /// Cost: one allocation.
+    /// Cost: one allocation, or none where the object holds its key, as [`ObjectId`](crate::ObjectId) does.
     fn key(&self) -> ObjectKey {
-        let id = self.id();
-        ObjectKey::new(id.namespace, id.name)
+        self.id().key()
     }
 
     /// The object's key, or an error where its name is empty.
@@ -76,6 +80,11 @@ pub trait Meta {
         let _ = name;
         None
     }
+
+    /// The object's key. To be written only where the object holds it; it must be that of [`id`](Self::id).
+    fn key(&self) -> ObjectKey {
+        self.id().key()
+    }
 }
 
 impl<T: Meta + Send + Sync + 'static> Object for Arc<T> {
@@ -85,5 +94,9 @@ impl<T: Meta + Send + Sync + 'static> Object for Arc<T> {
 
     fn label(&self, name: &str) -> Option<&str> {
         (**self).label(name)
+    }
+
+    fn key(&self) -> ObjectKey {
+        Meta::key(&**self)
     }
 }

@@ -1,4 +1,6 @@
 //! The public API of kubewire-indexer, by behaviour.
 
+mod kube;
+mod own_struct;
 mod store;
 mod store_model;
