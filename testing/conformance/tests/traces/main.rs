@@ -6,8 +6,15 @@ use std::process::ExitCode;
 use kubewire_conformance::{Replay, Runner, replay};
 
 mod keys;
+mod limiter;
+mod ratelimiters;
+mod store;
 
-const AREAS: &[(&str, Replay)] = &[("keys", replay::<keys::Keys>)];
+const AREAS: &[(&str, Replay)] = &[
+    ("keys", replay::<keys::Keys>),
+    ("ratelimiters", replay::<ratelimiters::RateLimiters>),
+    ("store", replay::<store::Stores>),
+];
 
 fn main() -> ExitCode {
     let runner = Runner::new(AREAS.iter().copied());
