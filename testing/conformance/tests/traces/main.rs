@@ -5,12 +5,14 @@ use std::process::ExitCode;
 
 use kubewire_conformance::{Replay, Runner, replay};
 
+mod deltafifo;
 mod keys;
 mod limiter;
 mod ratelimiters;
 mod store;
 
 const AREAS: &[(&str, Replay)] = &[
+    ("deltafifo", replay::<deltafifo::DeltaFifos>),
     ("keys", replay::<keys::Keys>),
     ("ratelimiters", replay::<ratelimiters::RateLimiters>),
     ("store", replay::<store::Stores>),
