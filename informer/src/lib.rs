@@ -5,6 +5,7 @@ mod delta_fifo;
 mod known_objects;
 mod latch;
 mod panics;
+pub mod reflector;
 mod reflector_store;
 
 pub use delivery::Delivery;

@@ -1,0 +1,323 @@
+//! Does what the machine says: makes the requests, reads the streams, writes into the store, minds the stop.
+
+use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+
+use futures::StreamExt;
+use kubewire_indexer::Object;
+use kubewire_listwatch::{EventKind, ItemError, ListOptions, ListerWatcher, WatchEvent, WatchOptions, WatchStream};
+use kubewire_ratelimit::Clock;
+use tokio_util::sync::WaitForCancellationFutureOwned;
+
+use super::alarm::Alarm;
+use super::gathering::Gathering;
+use super::machine::{Activity, Change, Heard, Machine, Rang, Step};
+use super::reflector_error::ReflectorErrorKind;
+use super::reflector_options::ShouldResync;
+use super::reflector_status::ReflectorPhase;
+use super::reporter::Reporter;
+use crate::{AdmitError, Admitted, ReflectorStore};
+
+pub(crate) struct Driver<L: ListerWatcher, S: ?Sized> {
+    pub(crate) lister_watcher: L,
+    pub(crate) store: Arc<S>,
+    pub(crate) reporter: Reporter,
+    pub(crate) minder: Minder<S>,
+    pub(crate) stream: Option<WatchStream<L::Object>>,
+    pub(crate) gathering: Gathering<L::Object>,
+}
+
+/// What is minded while a request, a read or a sleep is under way: the stop, and the machine's alarm.
+pub(crate) struct Minder<S: ?Sized> {
+    pub(crate) machine: Machine,
+    pub(crate) clock: Clock,
+    pub(crate) alarm: Alarm,
+    pub(crate) stopped: Pin<Box<WaitForCancellationFutureOwned>>,
+    pub(crate) should_resync: Option<ShouldResync>,
+    pub(crate) store: Arc<S>,
+}
+
+enum Minded<T> {
+    Answer(T),
+    /// The alarm rang: this is to be done in place of what was under way.
+    Instead(Step),
+    Stopped,
+}
+
+impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
+    /// Runs until the stop.
+    pub(crate) async fn drive(mut self) {
+        let mut step = self.minder.machine.start(self.minder.clock.now());
+        loop {
+            self.tell(&step);
+            if !matches!(step, Step::Read | Step::Replace { .. }) {
+                self.stream = None;
+            }
+            let next = match step {
+                Step::List { options, anew } => self.list(&options, anew).await,
+                Step::Watch(options) => self.open(&options).await,
+                Step::Read => self.read().await,
+                Step::Replace { resource_version } => Some(self.replace(resource_version)),
+                Step::Sleep => self.sleep().await,
+            };
+            let Some(next) = next else { return };
+            step = next;
+        }
+    }
+
+    fn tell(&mut self, step: &Step) {
+        for note in self.minder.machine.take_notes() {
+            self.reporter.note(note);
+        }
+        self.reporter.monitor.set_phase(match self.minder.machine.activity() {
+            Activity::New => ReflectorPhase::Starting,
+            Activity::Listing => ReflectorPhase::Listing,
+            Activity::Watching => ReflectorPhase::Watching,
+            Activity::BackingOff => ReflectorPhase::BackingOff,
+        });
+        tracing::trace!(?step, "next step");
+    }
+
+    /// One list request. `None`: stopped.
+    async fn list(&mut self, options: &ListOptions, anew: bool) -> Option<Step> {
+        if anew {
+            self.gathering = Gathering::default();
+        }
+        self.reporter.monitor.list_requested();
+        let (gathering, store, reporter) = (&mut self.gathering, &*self.store, &self.reporter);
+        let mut each = |item: Result<L::Object, ItemError>| match item {
+            Ok(object) => admit(store, object, gathering, reporter, Gathering::push),
+            Err(error) => keep_undecodable(error, gathering, reporter),
+        };
+        let request = self.lister_watcher.list(options, &mut each);
+        let answer = match self.minder.mind(request).await {
+            Minded::Answer(answer) => answer,
+            Minded::Instead(step) => return Some(step),
+            Minded::Stopped => return None,
+        };
+        Some(self.minder.machine.listed(self.minder.clock.now(), answer.as_ref()))
+    }
+
+    /// Opens a watch. `None`: stopped.
+    async fn open(&mut self, options: &WatchOptions) -> Option<Step> {
+        self.gathering = Gathering::default();
+        self.reporter.monitor.watch_requested();
+        let answer = match self.minder.mind(self.lister_watcher.watch(options)).await {
+            Minded::Answer(answer) => answer,
+            Minded::Instead(step) => return Some(step),
+            Minded::Stopped => return None,
+        };
+        let now = self.minder.clock.now();
+        Some(match answer {
+            Ok(stream) => {
+                self.stream = Some(stream);
+                if !options.send_initial_events {
+                    self.reporter.monitor.watch_opened(now);
+                }
+                self.minder.machine.opened(now, Ok(()))
+            }
+            Err(error) => self.minder.machine.opened(now, Err(&error)),
+        })
+    }
+
+    /// Reads the open stream until something else is to be done. `None`: stopped.
+    async fn read(&mut self) -> Option<Step> {
+        loop {
+            let event = match &mut self.stream {
+                Some(stream) => match self.minder.mind(stream.next()).await {
+                    Minded::Answer(event) => event,
+                    Minded::Instead(step) => return Some(step),
+                    Minded::Stopped => return None,
+                },
+                None => None,
+            };
+            match event {
+                Some(Ok(event)) => {
+                    if let Some(step) = self.event(event) {
+                        return Some(step);
+                    }
+                }
+                Some(Err(error)) => return Some(self.minder.machine.closed(self.minder.clock.now(), Some(&error))),
+                None => return Some(self.minder.machine.closed(self.minder.clock.now(), None)),
+            }
+        }
+    }
+
+    /// One event; the step where it ends the reading.
+    fn event(&mut self, event: WatchEvent<L::Object>) -> Option<Step> {
+        let now = self.minder.clock.now();
+        let (change, version) = facts(&event);
+        match self.minder.machine.event(now, change, version) {
+            Heard::Gather => {
+                self.reporter.monitor.heard(None, now);
+                self.gather(event);
+            }
+            Heard::PassOn { moved } => {
+                self.pass_on(event);
+                let moved_to = moved.then(|| self.minder.machine.last_version());
+                if let Some(version) = moved_to {
+                    self.store.update_resource_version(version);
+                }
+                self.reporter.monitor.heard(moved_to, now);
+            }
+            Heard::Complete(step) => return Some(step),
+        }
+        None
+    }
+
+    /// An event of the watch proper.
+    fn pass_on(&mut self, event: WatchEvent<L::Object>) {
+        let taken = match event {
+            WatchEvent::Added(object) => self.store.add(object),
+            WatchEvent::Modified(object) => self.store.update(object),
+            WatchEvent::Deleted(object) => self.store.delete(object),
+            WatchEvent::Bookmark { resource_version, .. } => {
+                if !resource_version.is_empty() {
+                    self.store.bookmark(&resource_version);
+                }
+                Ok(())
+            }
+            WatchEvent::Undecodable { kind, error } => {
+                if let (EventKind::Deleted, Some(key)) = (kind, &error.key) {
+                    self.store.delete_key(key.clone());
+                }
+                self.reporter.undecodable(error);
+                Ok(())
+            }
+            other => self.unknown(other),
+        };
+        if let Err(error) = taken {
+            self.reporter.not_taken(error);
+        }
+    }
+
+    /// An event of a streaming list that is not complete yet.
+    fn gather(&mut self, event: WatchEvent<L::Object>) {
+        let (store, gathering, reporter) = (&*self.store, &mut self.gathering, &self.reporter);
+        match event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                admit(store, object, gathering, reporter, Gathering::put);
+            }
+            WatchEvent::Deleted(object) => {
+                // Its key as it would be cached, after the transform.
+                let remove = |gathering: &mut Gathering<_>, gone: Admitted<_>| gathering.remove(gone.key());
+                admit(store, object, gathering, reporter, remove);
+            }
+            WatchEvent::Undecodable { kind: EventKind::Deleted, error } => {
+                if let Some(key) = &error.key {
+                    gathering.remove(key);
+                }
+                reporter.undecodable(error);
+            }
+            WatchEvent::Undecodable { error, .. } => keep_undecodable(error, gathering, reporter),
+            WatchEvent::Bookmark { .. } => {}
+            other => _ = self.unknown(other),
+        }
+    }
+
+    fn unknown(&self, event: WatchEvent<L::Object>) -> Result<(), AdmitError> {
+        let kind = if let WatchEvent::Unknown { kind } = event { kind } else { String::new() };
+        self.reporter.skipped(ReflectorErrorKind::UnknownEvent(kind));
+        Ok(())
+    }
+
+    /// The list is complete.
+    fn replace(&mut self, resource_version: String) -> Step {
+        let list = std::mem::take(&mut self.gathering).into_replacement(resource_version);
+        self.store.replace(list);
+        let now = self.minder.clock.now();
+        let step = self.minder.machine.replaced(now);
+        self.reporter.monitor.list_taken_in(self.minder.machine.last_version(), now);
+        step
+    }
+
+    async fn sleep(&mut self) -> Option<Step> {
+        match self.minder.mind(std::future::pending::<Infallible>()).await {
+            Minded::Answer(never) => match never {},
+            Minded::Instead(step) => Some(step),
+            Minded::Stopped => None,
+        }
+    }
+}
+
+impl<S: ?Sized> Minder<S> {
+    /// Waits for `io`, and minds the stop and the alarm meanwhile.
+    async fn mind<T, O: Object>(&mut self, io: impl Future<Output = T>) -> Minded<T>
+    where
+        S: ReflectorStore<O>,
+    {
+        let mut io = pin!(io);
+        loop {
+            self.alarm.set(self.machine.alarm());
+            tokio::select! {
+                biased;
+                () = &mut self.stopped => return Minded::Stopped,
+                () = self.alarm.ring() => {}
+                answer = &mut io => return Minded::Answer(answer),
+            }
+            match self.machine.rang(self.clock.now()) {
+                Rang::Nothing => {}
+                Rang::Resync => self.resync(),
+                Rang::Step(step) => return Minded::Instead(step),
+            }
+        }
+    }
+
+    fn resync<O: Object>(&self)
+    where
+        S: ReflectorStore<O>,
+    {
+        let wanted = self.should_resync.as_ref().is_none_or(|should_resync| {
+            catch_unwind(AssertUnwindSafe(|| should_resync())).unwrap_or_else(|_| {
+                tracing::error!("should_resync panicked; this resync is left out");
+                false
+            })
+        });
+        if wanted {
+            self.store.resync();
+        }
+    }
+}
+
+/// What the machine needs to know of an event: its kind, and the version where it has one.
+fn facts<O: Object>(event: &WatchEvent<O>) -> (Change, &str) {
+    match event {
+        WatchEvent::Added(object) => (Change::Added, object.id().resource_version),
+        WatchEvent::Modified(object) | WatchEvent::Deleted(object) => (Change::Other, object.id().resource_version),
+        WatchEvent::Bookmark { resource_version, initial_events_end } => {
+            (Change::Bookmark { initial_events_end: *initial_events_end }, resource_version)
+        }
+        WatchEvent::Undecodable { kind, error } => {
+            let change = if *kind == EventKind::Added { Change::Added } else { Change::Other };
+            (change, error.resource_version.as_deref().unwrap_or_default())
+        }
+        _ => (Change::Nothing, ""),
+    }
+}
+
+/// Admits an object and does something with it; where it is not taken, what is cached under its key stays.
+fn admit<O: Object>(
+    store: &(impl ReflectorStore<O> + ?Sized),
+    object: O,
+    gathering: &mut Gathering<O>,
+    reporter: &Reporter,
+    then: impl FnOnce(&mut Gathering<O>, Admitted<O>),
+) {
+    match store.admit(object) {
+        Ok(admitted) => then(gathering, admitted),
+        Err(error) => {
+            // An object without a name is nobody's newer state.
+            if let Some(key) = error.key() {
+                gathering.keep(Some(key.clone()));
+            }
+            reporter.not_taken(error);
+        }
+    }
+}
+
+fn keep_undecodable<O: Object>(error: ItemError, gathering: &mut Gathering<O>, reporter: &Reporter) {
+    gathering.keep(error.key.clone());
+    reporter.undecodable(error);
+}

@@ -1,0 +1,181 @@
+//! PURE: the rules of a watch.
+
+use std::time::{Duration, Instant};
+
+use kubewire_listwatch::{ErrorClass, RequestError, WatchOptions};
+
+use super::{Attempt, AttemptKind, Machine, Note, State, Step, Wake};
+use crate::reflector::reflector_error::ReflectorErrorKind;
+use crate::reflector::reflector_status::RestartCause;
+use crate::reflector::watch_pace::{Pace, SHORT_WATCH};
+
+/// The kind of an event, as far as it matters here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// `ADDED`.
+    Added,
+    /// `MODIFIED` or `DELETED`.
+    Other,
+    /// `BOOKMARK`.
+    Bookmark {
+        /// With the mark that ends the initial events.
+        initial_events_end: bool,
+    },
+    /// No change that is known: it is skipped.
+    Nothing,
+}
+
+/// What to do with an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// It belongs to a list that is not complete yet: gather it.
+    Gather,
+    /// Pass it on to the store.
+    PassOn {
+        /// Whether it has moved the version.
+        moved: bool,
+    },
+    /// The streaming list ends here.
+    Complete(Step),
+}
+
+impl Machine {
+    pub(super) fn watch_timeout(&mut self) -> Duration {
+        let seconds = self.rules.min_watch_timeout.as_secs_f64() * (1.0 + self.random.fraction());
+        Duration::from_secs(seconds as u64)
+    }
+
+    pub(super) fn attempt(kind: AttemptKind, version: String, now: Instant) -> Attempt {
+        let adds_count = !matches!(version.as_str(), "" | "0");
+        Attempt { kind, version, asked_at: now, events: 0, objects: 0, adds_count }
+    }
+
+    pub(super) fn open_watch(&mut self, now: Instant) -> Step {
+        let options = WatchOptions::from_version(self.last_version.clone(), self.watch_timeout());
+        self.state = State::Opening(Self::attempt(AttemptKind::Watch, self.last_version.clone(), now));
+        Step::Watch(options)
+    }
+
+    /// The watch request was answered.
+    pub(crate) fn opened(&mut self, now: Instant, answer: Result<(), &RequestError>) -> Step {
+        let State::Opening(attempt) = &mut self.state else { return self.out_of_turn(now) };
+        let kind = attempt.kind;
+        match (answer, kind) {
+            (Ok(()), AttemptKind::Watch) => {
+                self.delay.healthy(now);
+                self.read(now)
+            }
+            (Ok(()), AttemptKind::StreamingList { .. }) => self.streaming_list_opened(now),
+            (Err(error), AttemptKind::Watch) => self.watch_refused(now, error),
+            (Err(error), AttemptKind::StreamingList { .. }) => self.streaming_list_failed(now, error, true),
+        }
+    }
+
+    /// From opening to reading.
+    pub(super) fn read(&mut self, now: Instant) -> Step {
+        match std::mem::replace(&mut self.state, State::New) {
+            State::Opening(attempt) => {
+                self.state = State::Reading(attempt);
+                Step::Read
+            }
+            _ => self.out_of_turn(now),
+        }
+    }
+
+    /// Nobody there, or too busy: everything seen so far is still right, so the same watch is asked for again.
+    /// Anything else: a new list.
+    fn watch_refused(&mut self, now: Instant, error: &RequestError) -> Step {
+        self.note_failure(ReflectorErrorKind::Watch(error.clone()), true);
+        if is_retried_as_it_is(error) {
+            self.back_off(now, error.retry_after(), Wake::Watch)
+        } else {
+            self.end_cycle(now, error.retry_after())
+        }
+    }
+
+    /// An event came, of an object (or a bookmark) at this version, empty where it is not known.
+    pub(crate) fn event(&mut self, now: Instant, change: Change, version: &str) -> Heard {
+        let State::Reading(attempt) = &mut self.state else { return Heard::PassOn { moved: false } };
+        match change {
+            Change::Added | Change::Other => {
+                attempt.events += 1;
+                attempt.objects += 1;
+            }
+            Change::Bookmark { .. } => attempt.events += 1,
+            Change::Nothing => {}
+        }
+        if let AttemptKind::StreamingList { .. } = attempt.kind {
+            return self.gathered(now, change, version);
+        }
+        attempt.adds_count |= matches!(change, Change::Other | Change::Bookmark { .. });
+        let moved = change != Change::Nothing && attempt.adds_count && !version.is_empty();
+        if moved {
+            self.last_version.clear();
+            self.last_version.push_str(version);
+        }
+        Heard::PassOn { moved }
+    }
+
+    /// The stream is over, by itself or by an error.
+    pub(crate) fn closed(&mut self, now: Instant, error: Option<&RequestError>) -> Step {
+        let State::Reading(attempt) = &self.state else { return self.out_of_turn(now) };
+        let streaming = attempt.kind != AttemptKind::Watch;
+        match (error.filter(|error| !is_like_an_end(error)), streaming) {
+            (None, false) => self.watch_ended(now, error),
+            (None, true) => self.streaming_list_ended(now, error),
+            (Some(error), false) => self.watch_failed(now, error),
+            (Some(error), true) => self.streaming_list_failed(now, error, false),
+        }
+    }
+
+    fn watch_ended(&mut self, now: Instant, error: Option<&RequestError>) -> Step {
+        let State::Reading(attempt) = &self.state else { return self.out_of_turn(now) };
+        let (age, events, objects) = (now.duration_since(attempt.asked_at), attempt.events, attempt.objects);
+        match error {
+            Some(error) => self.note_failure(ReflectorErrorKind::Stream(error.clone()), false),
+            None => self.notes.push(Note::Restart(RestartCause::Closed)),
+        }
+        if age < SHORT_WATCH && events == 0 {
+            self.note_failure(ReflectorErrorKind::VeryShortWatch, false);
+            return self.end_cycle(now, None);
+        }
+        self.watch_again(now, age, objects)
+    }
+
+    /// The next watch, from where the last one has come to, soon but not too soon.
+    fn watch_again(&mut self, now: Instant, age: Duration, objects: u64) -> Step {
+        match self.pace.ended(age, objects) {
+            Pace::Now => self.open_watch(now),
+            Pace::After(gap) => self.sleep(now, gap, Wake::Watch),
+            Pace::BackOff => self.back_off(now, None, Wake::Watch),
+        }
+    }
+
+    fn watch_failed(&mut self, now: Instant, error: &RequestError) -> Step {
+        let State::Reading(attempt) = &self.state else { return self.out_of_turn(now) };
+        let (age, objects) = (now.duration_since(attempt.asked_at), attempt.objects);
+        let internal = error.class() == ErrorClass::Internal;
+        if internal {
+            self.internal_errors.error(now);
+        }
+        self.note_failure(ReflectorErrorKind::Stream(error.clone()), false);
+        if error.class() == ErrorClass::Throttled {
+            self.back_off(now, error.retry_after(), Wake::Watch)
+        } else if internal && self.internal_errors.may_retry(now) {
+            self.watch_again(now, age, objects)
+        } else {
+            self.end_cycle(now, error.retry_after())
+        }
+    }
+}
+
+/// Whether the same request may be right a little later.
+pub(super) fn is_retried_as_it_is(error: &RequestError) -> bool {
+    matches!(error.class(), ErrorClass::ConnectionRefused | ErrorClass::Throttled)
+}
+
+/// Whether a stream that broke so has lost nothing but itself: what it brought so far was right, and the next one
+/// begins there.
+pub(super) fn is_like_an_end(error: &RequestError) -> bool {
+    matches!(error.class(), ErrorClass::Truncated | ErrorClass::Transport | ErrorClass::TimedOut)
+}

@@ -1,0 +1,45 @@
+//! PURE: the numbers and switches that the machine goes by.
+
+use std::time::Duration;
+
+use kubewire_ratelimit::Backoff;
+
+/// client-go's page size, where a list is paged.
+pub(crate) const DEFAULT_PAGE_SIZE: u32 = 500;
+
+/// A watch asks for an end after 5 to 10 minutes.
+pub(crate) const MIN_WATCH_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// See [`ReflectorOptions`](super::ReflectorOptions), which documents each.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    pub(crate) watch_list: bool,
+    pub(crate) page_size: Option<u32>,
+    pub(crate) min_watch_timeout: Duration,
+    pub(crate) resync_period: Duration,
+    pub(crate) backoff: Backoff,
+    pub(crate) max_internal_error_retry: Duration,
+    pub(crate) initial_events_timeout: Duration,
+    pub(crate) refuse_older_answers: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            watch_list: true,
+            page_size: None,
+            min_watch_timeout: MIN_WATCH_TIMEOUT,
+            resync_period: Duration::ZERO,
+            backoff: default_backoff(),
+            max_internal_error_retry: Duration::ZERO,
+            initial_events_timeout: Duration::from_secs(60),
+            refuse_older_answers: true,
+        }
+    }
+}
+
+/// client-go's: 0.8 to 1.6 s at first, doubling, at most 30 to 60 s.
+pub(crate) fn default_backoff() -> Backoff {
+    const CAP: Duration = Duration::from_secs(30);
+    Backoff::new(Duration::from_millis(800)).factor(2.0).jitter(1.0).cap(CAP).steps(38)
+}
