@@ -1,19 +1,15 @@
 //! A timer that can be set again and again.
 
-use std::pin::Pin;
 use std::time::Instant;
 
-use kubewire_ratelimit::Clock;
+use kubewire_ratelimit::{Clock, Sleep};
 
 /// Rings at a moment that moves. It may ring early after its moment was put off: whoever set it looks at the clock
 /// then, and sets it anew. So a deadline that moves with each event costs no timer for each event.
 pub(crate) struct Alarm {
     clock: Clock,
-    /// What it rings by, and when that is.
-    sleep: Option<(Instant, Sleep)>,
+    sleep: Option<Sleep>,
 }
-
-type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Alarm {
     pub(crate) fn new(clock: Clock) -> Self {
@@ -23,17 +19,15 @@ impl Alarm {
     /// Rings at `due` at the latest; never where there is no such moment.
     pub(crate) fn set(&mut self, due: Option<Instant>) {
         let Some(due) = due else { return self.sleep = None };
-        if self.sleep.as_ref().is_some_and(|(set, _)| *set <= due) {
-            return;
+        if self.sleep.as_ref().is_none_or(|sleep| due < sleep.due()) {
+            self.sleep = Some(self.clock.sleep_until(due));
         }
-        let clock = self.clock.clone();
-        self.sleep = Some((due, Box::pin(async move { clock.sleep_until(due).await })));
     }
 
     /// Waits for the ring. Cancel-safe.
     pub(crate) async fn ring(&mut self) {
         match &mut self.sleep {
-            Some((_, sleep)) => sleep.as_mut().await,
+            Some(sleep) => sleep.await,
             None => std::future::pending().await,
         }
         self.sleep = None;

@@ -1,6 +1,5 @@
 //! The reflector itself: built, watched over, run.
 
-use std::any::Any;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -21,6 +20,7 @@ use super::reflector_options::ReflectorOptions;
 use super::reflector_status::{ReflectorMonitor, ReflectorPhase};
 use super::reporter::Reporter;
 use crate::ReflectorStore;
+use crate::panics::panic_text;
 
 /// Keeps a store in step with what a lister-watcher gives.
 ///
@@ -137,7 +137,7 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Reflector<L, S> {
         let span = tracing::info_span!("reflector", %resource);
         let driving = AssertUnwindSafe(self.driver(&resource, stop).drive()).catch_unwind();
         driving.instrument(span).await.map_err(|panic| {
-            let message = panic_message(&*panic);
+            let message = panic_text(&*panic).to_owned();
             tracing::error!(%resource, message, "the reflector ended by a panic");
             RunError::Panicked { resource, message }
         })
@@ -180,9 +180,4 @@ impl Drop for StoppedAtEnd {
     fn drop(&mut self) {
         self.0.set_phase(ReflectorPhase::Stopped);
     }
-}
-
-fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }
