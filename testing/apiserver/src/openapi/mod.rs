@@ -1,3 +1,16 @@
-//! What kubectl asks of OpenAPI.
+//! What clients ask of OpenAPI, and what the server itself needs of it: the fields of the built-in kinds.
+//!
+//! [`Type`] holds the facts. Of them are made the schemas in the OpenAPI v3 documents ([`document`]), by which kubectl
+//! decides that the server validates fields and takes a strategic merge patch, computes the patches of `apply`, and
+//! answers `explain`; and the check of what a client sends ([`decode`]). The merge patch reads them too.
+
+mod decode;
+mod document;
+mod schema;
+#[cfg(test)]
+mod tests;
 mod types;
+
+pub(crate) use decode::decode;
+pub(crate) use document::document;
 pub(crate) use types::{Field, Type};
