@@ -10,11 +10,13 @@ mod indexer;
 #[cfg(feature = "kube")]
 mod kube;
 mod labels;
+mod lister;
 mod object;
 mod object_id;
 mod object_key;
 mod prepared;
 mod resource;
+mod selector;
 #[cfg(feature = "serde")]
 mod serde;
 mod slots;
@@ -29,8 +31,13 @@ pub use indexer::{Change, Indexer, NAMESPACE_INDEX};
 #[cfg(feature = "derive")]
 pub use kubewire_indexer_derive::Meta;
 pub use labels::{LabelMap, Labels};
+pub use lister::{Lister, NamespaceLister, NotFound};
 pub use object::{Id, Meta, Object};
 pub use object_id::{LabeledId, Metadata, ObjectId};
 pub use object_key::{KeyError, ObjectKey, split_key};
 pub use resource::Represents;
+pub use selector::{
+    FieldRequirement, FieldSelector, LabelSelector, Operator, Requirement, SelectorError, validate_label_name,
+    validate_label_value,
+};
 pub use store::{Store, Write};

@@ -2,5 +2,6 @@
 
 mod kube;
 mod own_struct;
+mod selector;
 mod store;
 mod store_model;
