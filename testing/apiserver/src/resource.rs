@@ -282,6 +282,11 @@ impl Registry {
         self.by_name.get(name).map(|&at| &self.resources[at])
     }
 
+    /// Where the resource of this name stands in the order of registration.
+    pub(crate) fn position(&self, name: &ResourceName) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
     /// All resources, in the order of their registration.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.resources.iter()

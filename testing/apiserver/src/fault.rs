@@ -1,0 +1,377 @@
+//! PURE. Faults on demand: which requests go wrong, how, and how often.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::matching::{Matching, RequestInfo};
+use crate::{ResourceName, Status, Verb};
+
+/// Something that goes wrong: once, unless [`times`](Self::times) or [`always`](Self::always) says otherwise, with
+/// the next request that meets its conditions.
+///
+/// ```
+/// use kubewire_apiserver::{Fault, Status};
+///
+/// let fault = Fault::answer(Status::unavailable()).on_list().resource("pods").times(3);
+/// # let _ = fault;
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a fault does nothing until it is given to `ApiServer::fault`"]
+pub struct Fault {
+    requests: Matching,
+    skip: usize,
+    /// `None` for ever.
+    times: Option<usize>,
+    action: Action,
+}
+
+#[derive(Clone, Debug)]
+enum Action {
+    Delay(Duration),
+    Answer(Answer),
+    Stream(StreamFault),
+}
+
+/// What comes instead of the right answer.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    Status(Box<Status>),
+    Raw { code: u16, content_type: String, body: Bytes },
+    Refuse,
+    Reset,
+    Stall,
+}
+
+/// What happens to the body of the right answer.
+#[derive(Clone, Debug)]
+pub(crate) enum StreamFault {
+    AfterBytes(u64, Cut),
+    /// After so many changes of a watch; `half`: and half of the next one.
+    AfterEvents {
+        count: usize,
+        half: bool,
+        cut: Cut,
+    },
+    ErrorAfterEvents(usize, Box<Status>),
+    LineAfterEvents(usize, Bytes),
+    DropBookmarks,
+    HoldInitialEventsEnd,
+    RepeatEvents,
+}
+
+/// How a body stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// As if it were complete.
+    End,
+    /// The connection breaks.
+    Reset,
+    /// Nothing more comes, and the connection stays.
+    Stall,
+}
+
+/// What is done to one request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Applied {
+    pub(crate) delay: Option<Duration>,
+    pub(crate) answer: Option<Answer>,
+    pub(crate) stream: Vec<StreamFault>,
+}
+
+impl Fault {
+    fn new(action: Action) -> Self {
+        Self { requests: Matching::any(), skip: 0, times: Some(1), action }
+    }
+
+    fn stream(fault: StreamFault) -> Self {
+        Self::new(Action::Stream(fault))
+    }
+
+    /// The answer is this status.
+    pub fn answer(status: Status) -> Self {
+        Self::new(Action::Answer(Answer::Status(Box::new(status))))
+    }
+
+    /// The HTTP answer is 410 (a watch's too; the real server says it [inside](Self::gone_on_next_watch) the stream).
+    pub fn gone() -> Self {
+        Self::answer(Status::expired("too old resource version"))
+    }
+
+    /// 429 with `Retry-After`.
+    pub fn too_many_requests(retry_after_seconds: u32) -> Self {
+        Self::answer(Status::too_many_requests(retry_after_seconds))
+    }
+
+    /// 500.
+    pub fn internal_error() -> Self {
+        Self::answer(Status::internal("injected"))
+    }
+
+    /// 503.
+    pub fn unavailable() -> Self {
+        Self::answer(Status::unavailable())
+    }
+
+    /// 504.
+    pub fn timeout() -> Self {
+        Self::answer(Status::timeout())
+    }
+
+    /// The answer has this code, this content type and this body: a proxy's error page, plain text, broken JSON.
+    pub fn raw(code: u16, content_type: impl Into<String>, body: impl Into<Bytes>) -> Self {
+        Self::new(Action::Answer(Answer::Raw { code, content_type: content_type.into(), body: body.into() }))
+    }
+
+    /// The connection is refused. Over the port it was accepted already, so there it is reset: to refuse
+    /// connections there, [take the server down](crate::ApiServer::go_down).
+    pub fn refuse() -> Self {
+        Self::new(Action::Answer(Answer::Refuse))
+    }
+
+    /// The connection is reset instead of an answer.
+    pub fn reset() -> Self {
+        Self::new(Action::Answer(Answer::Reset))
+    }
+
+    /// No answer ever comes, and the connection stays open.
+    pub fn stall() -> Self {
+        Self::new(Action::Answer(Answer::Stall))
+    }
+
+    /// The answer comes later.
+    pub fn delay(delay: Duration) -> Self {
+        Self::new(Action::Delay(delay))
+    }
+
+    /// The next watch opens, and its first event is the `ERROR` 410: what the real server does when the version is
+    /// too old.
+    pub fn gone_on_next_watch() -> Self {
+        Self::error_event(0, Status::expired("too old resource version: 1 (2)")).on_watch()
+    }
+
+    /// A watch gives an `ERROR` event after so many changes, and ends.
+    pub fn error_event(after_events: usize, status: Status) -> Self {
+        Self::stream(StreamFault::ErrorAfterEvents(after_events, Box::new(status))).on_watch()
+    }
+
+    /// A watch gives this line after so many changes, and goes on. A line feed is added.
+    pub fn line(after_events: usize, line: impl AsRef<[u8]>) -> Self {
+        let line = Bytes::from([line.as_ref(), b"\n"].concat());
+        Self::stream(StreamFault::LineAfterEvents(after_events, line)).on_watch()
+    }
+
+    /// A watch ends in order after so many changes.
+    pub fn end_watch(after_events: usize) -> Self {
+        Self::cut_watch(after_events, false, Cut::End)
+    }
+
+    /// A watch's connection breaks after so many changes.
+    pub fn reset_watch(after_events: usize) -> Self {
+        Self::cut_watch(after_events, false, Cut::Reset)
+    }
+
+    /// A watch's connection breaks in the middle of the next event after so many changes.
+    pub fn reset_watch_mid_event(after_events: usize) -> Self {
+        Self::cut_watch(after_events, true, Cut::Reset)
+    }
+
+    /// A watch ends in order, but in the middle of the next event after so many changes.
+    pub fn end_watch_mid_event(after_events: usize) -> Self {
+        Self::cut_watch(after_events, true, Cut::End)
+    }
+
+    /// A watch falls silent after so many changes, without an end.
+    pub fn stall_watch(after_events: usize) -> Self {
+        Self::cut_watch(after_events, false, Cut::Stall)
+    }
+
+    /// A watch falls silent in the middle of the next event after so many changes.
+    pub fn stall_watch_mid_event(after_events: usize) -> Self {
+        Self::cut_watch(after_events, true, Cut::Stall)
+    }
+
+    fn cut_watch(count: usize, half: bool, cut: Cut) -> Self {
+        Self::stream(StreamFault::AfterEvents { count, half, cut }).on_watch()
+    }
+
+    /// The body ends after so many bytes as if it were complete.
+    pub fn truncate(after_bytes: u64) -> Self {
+        Self::stream(StreamFault::AfterBytes(after_bytes, Cut::End))
+    }
+
+    /// The connection breaks after so many bytes of the body.
+    pub fn reset_body(after_bytes: u64) -> Self {
+        Self::stream(StreamFault::AfterBytes(after_bytes, Cut::Reset))
+    }
+
+    /// The body stands still after so many bytes.
+    pub fn stall_body(after_bytes: u64) -> Self {
+        Self::stream(StreamFault::AfterBytes(after_bytes, Cut::Stall))
+    }
+
+    /// A watch gives no bookmarks; the mark of the end of the initial events is none of them.
+    pub fn drop_bookmarks() -> Self {
+        Self::stream(StreamFault::DropBookmarks).on_watch()
+    }
+
+    /// A watch never says that the initial events are complete.
+    pub fn hold_initial_events_end() -> Self {
+        Self::stream(StreamFault::HoldInitialEventsEnd).on_watch()
+    }
+
+    /// A watch gives each change twice.
+    pub fn repeat_events() -> Self {
+        Self::stream(StreamFault::RepeatEvents).on_watch()
+    }
+
+    /// Only requests that meet this.
+    pub fn on(mut self, requests: Matching) -> Self {
+        self.requests = requests;
+        self
+    }
+
+    /// Only lists.
+    pub fn on_list(mut self) -> Self {
+        self.requests = self.requests.verb(Verb::List);
+        self
+    }
+
+    /// Only watches.
+    pub fn on_watch(mut self) -> Self {
+        self.requests = self.requests.verb(Verb::Watch);
+        self
+    }
+
+    /// Only requests for this resource.
+    pub fn resource(mut self, resource: impl Into<ResourceName>) -> Self {
+        self.requests = self.requests.resource(resource);
+        self
+    }
+
+    /// The first so many requests go well.
+    pub fn after(mut self, requests: usize) -> Self {
+        self.skip = requests;
+        self
+    }
+
+    /// So many requests go wrong.
+    pub fn times(mut self, times: usize) -> Self {
+        self.times = Some(times);
+        self
+    }
+
+    /// All requests go wrong until the fault is [removed](crate::ApiServer::clear_fault).
+    pub fn always(mut self) -> Self {
+        self.times = None;
+        self
+    }
+}
+
+/// Names a fault that was given to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FaultId(u64);
+
+/// The faults that are to come.
+#[derive(Debug, Default)]
+pub(crate) struct FaultTable {
+    faults: Vec<(FaultId, Fault)>,
+    last: u64,
+}
+
+impl FaultTable {
+    pub(crate) fn add(&mut self, fault: Fault) -> FaultId {
+        self.last += 1;
+        let id = FaultId(self.last);
+        self.faults.push((id, fault));
+        id
+    }
+
+    pub(crate) fn remove(&mut self, id: FaultId) {
+        self.faults.retain(|(other, _)| *other != id);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.faults.clear();
+    }
+
+    /// How many faults are still to come; those for ever count.
+    pub(crate) fn len(&self) -> usize {
+        self.faults.len()
+    }
+
+    /// What is done to this request: of the answers the first fault's counts, later ones wait for the next request;
+    /// delays and what is done to a body add up.
+    pub(crate) fn apply(&mut self, request: &RequestInfo) -> Applied {
+        let mut applied = Applied::default();
+        for (_, fault) in &mut self.faults {
+            let has_answer = applied.answer.is_some();
+            if !fault.requests.meets(request) || (has_answer && !matches!(fault.action, Action::Delay(_))) {
+                continue;
+            }
+            if fault.skip > 0 {
+                fault.skip -= 1;
+                continue;
+            }
+            fault.times = fault.times.map(|times| times.saturating_sub(1));
+            match &fault.action {
+                Action::Delay(delay) => applied.delay = Some(applied.delay.unwrap_or_default() + *delay),
+                Action::Answer(answer) => applied.answer = Some(answer.clone()),
+                Action::Stream(stream) => applied.stream.push(stream.clone()),
+            }
+        }
+        self.faults.retain(|(_, fault)| fault.times != Some(0));
+        applied
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(verb: Verb, resource: &str) -> RequestInfo {
+        RequestInfo { verb: Some(verb), resource: Some(resource.into()), ..RequestInfo::default() }
+    }
+
+    fn code(table: &mut FaultTable, verb: Verb, resource: &str) -> u16 {
+        match table.apply(&request(verb, resource)).answer {
+            Some(Answer::Status(status)) => status.code,
+            None => 200,
+            Some(other) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_fault_meets_the_requests_it_is_about_as_often_as_it_says() {
+        let mut table = FaultTable::default();
+        table.add(Fault::unavailable().on_list().resource("pods").after(1).times(2));
+        assert_eq!(code(&mut table, Verb::Watch, "pods"), 200);
+        assert_eq!(code(&mut table, Verb::List, "nodes"), 200);
+        let codes: Vec<u16> = (0..5).map(|_| code(&mut table, Verb::List, "pods")).collect();
+        assert_eq!(codes, [200, 503, 503, 200, 200]);
+        assert_eq!(table.len(), 0);
+    }
+
+    #[test]
+    fn of_two_answers_the_second_waits_for_the_next_request() {
+        let mut table = FaultTable::default();
+        table.add(Fault::unavailable());
+        table.add(Fault::gone());
+        let codes: Vec<u16> = (0..3).map(|_| code(&mut table, Verb::List, "pods")).collect();
+        assert_eq!(codes, [503, 410, 200]);
+    }
+
+    #[test]
+    fn what_is_done_to_a_body_adds_up_and_lasts_until_removed() {
+        let mut table = FaultTable::default();
+        let dropped = table.add(Fault::drop_bookmarks().always());
+        table.add(Fault::delay(Duration::from_secs(1)));
+        table.add(Fault::delay(Duration::from_secs(2)));
+        table.add(Fault::end_watch(3));
+        let applied = table.apply(&request(Verb::Watch, "pods"));
+        assert_eq!((applied.stream.len(), applied.delay), (2, Some(Duration::from_secs(3))));
+        assert_eq!(table.apply(&request(Verb::Watch, "pods")).stream.len(), 1);
+        table.remove(dropped);
+        assert_eq!(table.apply(&request(Verb::Watch, "pods")).stream.len(), 0);
+    }
+}

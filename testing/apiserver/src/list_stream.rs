@@ -1,0 +1,61 @@
+//! The body of a list, made in chunks from the stored bytes while it is read.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::Stream;
+use serde_json::{Map, json};
+
+use crate::Resource;
+use crate::body::BoxError;
+use crate::form::Form;
+use crate::list::Listed;
+
+/// How large a chunk gets before it is sent; one object more may be in it.
+const CHUNK_LEN: usize = 64 * 1024;
+
+/// The body of a list. Holds references to the objects, never a second copy of them all.
+pub(crate) fn list_body(
+    resource: Arc<Resource>,
+    form: Form,
+    listed: Listed,
+) -> impl Stream<Item = Result<Bytes, BoxError>> + Send {
+    let head = head(&resource, form, &listed);
+    let mut items = listed.items.into_iter();
+    let mut begun = Some(head);
+    let mut is_first = true;
+    futures::stream::iter(std::iter::from_fn(move || {
+        let mut chunk = match begun.take() {
+            Some(head) => head,
+            None if items.len() == 0 => return None,
+            None => Vec::with_capacity(CHUNK_LEN + CHUNK_LEN / 4),
+        };
+        while chunk.len() < CHUNK_LEN {
+            let Some(object) = items.next() else { break };
+            if !std::mem::take(&mut is_first) {
+                chunk.push(b',');
+            }
+            form.write_item(&resource, &object, &mut chunk);
+        }
+        if items.len() == 0 {
+            chunk.extend_from_slice(b"]}\n");
+        }
+        Some(Ok(Bytes::from(chunk)))
+    }))
+}
+
+/// Everything up to the first item.
+fn head(resource: &Resource, form: Form, listed: &Listed) -> Vec<u8> {
+    let mut metadata = Map::new();
+    metadata.insert("resourceVersion".to_owned(), json!(listed.version.to_string()));
+    if let Some(token) = &listed.continue_token {
+        metadata.insert("continue".to_owned(), json!(token));
+    }
+    if let Some(remaining) = listed.remaining {
+        metadata.insert("remainingItemCount".to_owned(), json!(remaining));
+    }
+    let (kind, api_version) = form.list_type(resource);
+    let mut head = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": []}).to_string();
+    head.truncate(head.len() - "]}".len());
+    head.into_bytes()
+}

@@ -1,0 +1,233 @@
+//! The body of a watch: waits for changes, bookmarks and the end.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::Stream;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use crate::body::{BoxError, reset_error};
+use crate::fault::{Cut, StreamFault};
+use crate::server::Inner;
+use crate::store::CollectionId;
+use crate::watch::{Cursor, FellBehind, Line, LineKind, error_line};
+
+/// How long before its end a watch gives a last bookmark, as the real server.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+
+/// One open watch.
+pub(crate) struct Watch {
+    inner: Arc<Inner>,
+    collection: CollectionId,
+    /// `None` once nothing more is to be told.
+    cursor: Option<Cursor>,
+    changed: watch::Receiver<u64>,
+    closed: watch::Receiver<Option<Cut>>,
+    ends_at: Instant,
+    next_bookmark: Instant,
+    faults: WatchFaults,
+    /// Lines that wait for the reader: at most a batch.
+    ready: VecDeque<Bytes>,
+    /// What comes after `ready`.
+    cut: Option<Cut>,
+}
+
+impl Watch {
+    /// A watch that ends after `timeout`.
+    pub(crate) fn new(
+        inner: Arc<Inner>,
+        collection: CollectionId,
+        cursor: Cursor,
+        timeout: Duration,
+        faults: Vec<StreamFault>,
+    ) -> Self {
+        let now = Instant::now();
+        let (changed, closed) = (inner.subscribe(), inner.closing());
+        let ends_at = now + timeout;
+        let mut watch = Self {
+            collection,
+            cursor: Some(cursor),
+            changed,
+            closed,
+            ends_at,
+            next_bookmark: now,
+            faults: WatchFaults::new(faults),
+            ready: VecDeque::new(),
+            cut: None,
+            inner,
+        };
+        watch.plan_bookmark(now);
+        let due = watch.faults.due();
+        watch.queue(due);
+        watch
+    }
+
+    fn plan_bookmark(&mut self, now: Instant) {
+        let regular = now + self.inner.settings.bookmark_interval;
+        let last = self.ends_at.checked_sub(LAST_BOOKMARK).filter(|last| *last > now);
+        self.next_bookmark = last.map_or(regular, |last| regular.min(last));
+    }
+
+    /// The body.
+    pub(crate) fn into_stream(self) -> impl Stream<Item = Result<Bytes, BoxError>> + Send {
+        futures::stream::unfold(self, |mut watch| async move { Some((watch.next().await?, watch)) })
+    }
+
+    async fn next(&mut self) -> Option<Result<Bytes, BoxError>> {
+        loop {
+            if let Some(bytes) = self.ready.pop_front() {
+                return Some(Ok(bytes));
+            }
+            match self.cut {
+                Some(Cut::End) => return None,
+                Some(Cut::Reset) => return Some(Err(reset_error())),
+                Some(Cut::Stall) => std::future::pending().await,
+                None => {}
+            }
+            if self.closed.has_changed().unwrap_or(true) {
+                self.cut = self.closed.borrow_and_update().or(Some(Cut::End));
+                continue;
+            }
+            if !self.read() {
+                self.wait().await;
+            }
+        }
+    }
+
+    /// Takes what there is to tell; `false` where there is nothing now.
+    fn read(&mut self) -> bool {
+        let Some(cursor) = &mut self.cursor else { return false };
+        let initial = cursor.initial_lines();
+        if !initial.is_empty() {
+            self.queue(initial);
+            return true;
+        }
+        self.changed.mark_unchanged();
+        let taken = {
+            let world = self.inner.world.lock();
+            let collection = world.store.collection(self.collection);
+            cursor.take_events(collection, world.store.version(), self.inner.settings.watch_backlog_max)
+        };
+        match taken {
+            Ok(events) if events.is_empty() => false,
+            Ok(events) => {
+                let lines = events.iter().filter_map(|event| cursor.line(event)).collect();
+                self.queue(lines);
+                true
+            }
+            Err(FellBehind) => {
+                tracing::debug!("a watch was too slow and is closed");
+                self.cut = Some(Cut::End);
+                true
+            }
+        }
+    }
+
+    fn queue(&mut self, lines: Vec<Line>) {
+        for line in lines {
+            if self.cut.is_some() {
+                return;
+            }
+            self.cut = self.faults.pass(line, &mut self.ready);
+        }
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            biased;
+            _ = self.closed.changed() => self.closed.mark_changed(),
+            _ = self.changed.changed() => {}
+            () = sleep_until(self.next_bookmark) => {
+                let bookmark = self.cursor.as_ref().and_then(Cursor::bookmark);
+                self.queue(bookmark.into_iter().collect());
+                self.plan_bookmark(Instant::now());
+            }
+            () = sleep_until(self.ends_at) => self.cut = self.cut.or(Some(Cut::End)),
+        }
+    }
+}
+
+/// What is done to the lines of one watch.
+struct WatchFaults {
+    faults: Vec<StreamFault>,
+    /// How many changes were given.
+    events: usize,
+}
+
+impl WatchFaults {
+    fn new(faults: Vec<StreamFault>) -> Self {
+        Self { faults, events: 0 }
+    }
+
+    /// Lines that are put in after as many changes as were given by now; each once.
+    fn due(&mut self) -> Vec<Line> {
+        let events = self.events;
+        let due = |fault: &mut StreamFault| match fault {
+            StreamFault::ErrorAfterEvents(count, _) | StreamFault::LineAfterEvents(count, _) => *count <= events,
+            _ => false,
+        };
+        let line = |fault| match fault {
+            StreamFault::ErrorAfterEvents(_, status) => error_line(&status),
+            StreamFault::LineAfterEvents(_, bytes) => Line::new(LineKind::Change, bytes),
+            // Not due, see above.
+            _ => Line::new(LineKind::Change, Bytes::new()),
+        };
+        self.faults.extract_if(.., due).map(line).collect()
+    }
+
+    /// Gives a line its way, and says whether the stream stops after it.
+    fn pass(&mut self, line: Line, out: &mut VecDeque<Bytes>) -> Option<Cut> {
+        match line.what {
+            LineKind::Bookmark if self.has(|fault| matches!(fault, StreamFault::DropBookmarks)) => return None,
+            LineKind::InitialEventsEnd if self.has(|fault| matches!(fault, StreamFault::HoldInitialEventsEnd)) => {
+                return None;
+            }
+            LineKind::Change => {
+                if let Some(cut) = self.cut_before(&line, out) {
+                    return Some(cut);
+                }
+            }
+            _ => {}
+        }
+        let is_change = line.what == LineKind::Change;
+        let times = if is_change && self.has(|fault| matches!(fault, StreamFault::RepeatEvents)) { 2 } else { 1 };
+        for _ in 0..times {
+            out.push_back(line.bytes.clone());
+            out.extend(line.more.clone());
+        }
+        if line.what == LineKind::Error {
+            return Some(Cut::End);
+        }
+        if is_change {
+            self.events += 1;
+            for injected in self.due() {
+                out.push_back(injected.bytes);
+                if injected.what == LineKind::Error {
+                    return Some(Cut::End);
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether the stream stops before this change, or in the middle of it.
+    fn cut_before(&self, line: &Line, out: &mut VecDeque<Bytes>) -> Option<Cut> {
+        let cut = self.faults.iter().find_map(|fault| match fault {
+            StreamFault::AfterEvents { count, half, cut } if *count <= self.events => Some((*half, *cut)),
+            _ => None,
+        });
+        let (half, cut) = cut?;
+        if half {
+            let whole = [&line.bytes[..], &line.more.clone().unwrap_or_default()].concat();
+            out.push_back(Bytes::copy_from_slice(&whole[..whole.len() / 2]));
+        }
+        Some(cut)
+    }
+
+    fn has(&self, is: impl Fn(&StreamFault) -> bool) -> bool {
+        self.faults.iter().any(is)
+    }
+}

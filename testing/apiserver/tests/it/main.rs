@@ -1,0 +1,3 @@
+//! The server as clients see it.
+
+mod clients;
