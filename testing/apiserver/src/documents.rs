@@ -3,11 +3,11 @@
 use http::{Method, Response, StatusCode};
 use serde_json::json;
 
-use crate::Status;
 use crate::body::ResponseBody;
 use crate::handler::{json_body, response};
 use crate::route::Query;
 use crate::server::Inner;
+use crate::{Status, discovery, openapi};
 
 /// The answer to a request for a document.
 pub(crate) fn answer(
@@ -17,7 +17,7 @@ pub(crate) fn answer(
     accept: &str,
     query: &Query,
 ) -> Result<Response<ResponseBody>, Status> {
-    let _ = (inner, accept, query);
+    let _ = query;
     if method != Method::GET {
         return Err(Status::method_not_allowed());
     }
@@ -26,7 +26,14 @@ pub(crate) fn answer(
         "/healthz" | "/readyz" | "/livez" => {
             Ok(response(StatusCode::OK, "text/plain; charset=utf-8", ResponseBody::whole("ok")))
         }
-        _ => Err(Status::no_such_path()),
+        path if path.starts_with("/openapi") => {
+            let document = openapi::document(&inner.registry, path, accept).ok_or_else(Status::no_such_path)?;
+            Ok(response(StatusCode::OK, document.content_type, ResponseBody::whole(document.body)))
+        }
+        path => {
+            let document = discovery::document(&inner.registry, path, accept).ok_or_else(Status::no_such_path)?;
+            Ok(response(StatusCode::OK, document.content_type, ResponseBody::whole(document.body.to_string())))
+        }
     }
 }
 
