@@ -2,7 +2,7 @@
 
 use kube_core::{ObjectMeta, Resource};
 
-use crate::{Id, LabelMap, Meta, Metadata};
+use crate::{Id, LabelMap, Meta, Metadata, Represents};
 
 /// Typed objects of k8s-openapi, `DynamicObject`, `PartialObjectMeta`, and what `#[derive(CustomResource)]` makes.
 impl<K: Resource> Meta for K {
@@ -13,6 +13,11 @@ impl<K: Resource> Meta for K {
     fn label(&self, name: &str) -> Option<&str> {
         Metadata::label(self.meta(), name)
     }
+}
+
+/// Each of them is read from its own resource.
+impl<K: Resource> Represents for K {
+    type Resource = K;
 }
 
 /// For a user's own struct that wants the full metadata.
