@@ -30,7 +30,7 @@ pub enum ErrorClass {
     Invalid,
     /// 500 or reason `InternalError`.
     Internal,
-    /// 502, 503, 504: the server cannot answer now.
+    /// 502, 503, 504, another 5xx or 408: the server cannot answer now.
     Unavailable,
     /// Nobody listens there.
     ConnectionRefused,
@@ -92,9 +92,14 @@ pub struct Status {
     pub causes: Vec<String>,
 }
 
-/// Why a list or a watch failed. Cheap to clone, so that it can be kept as the last error.
-#[derive(Clone, Debug)]
+/// Why a list or a watch failed. Small, and cheap to clone (a few texts, once in a failure), so that it can be kept as the last error.
+#[derive(Clone)]
 pub struct RequestError {
+    parts: Box<Parts>,
+}
+
+#[derive(Clone, Debug)]
+struct Parts {
     class: ErrorClass,
     /// For people: what was asked, and what happened.
     message: String,
@@ -106,7 +111,8 @@ pub struct RequestError {
 impl RequestError {
     /// An error of a class, with a message for people.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), status: None, retry_after: None, source: None }
+        let parts = Parts { class, message: message.into(), status: None, retry_after: None, source: None };
+        Self { parts: Box::new(parts) }
     }
 
     /// The error that a status stands for; its class follows from code, reason and causes.
@@ -117,69 +123,112 @@ impl RequestError {
             (false, true) => status.reason.clone(),
             (true, true) => format!("the server answered {}", status.code),
         };
-        Self { status: Some(status), ..Self::new(class, message) }
+        let mut error = Self::new(class, message);
+        error.parts.status = Some(status);
+        error
     }
 
     /// With the error behind it.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<BoxError>) -> Self {
-        self.source = Some(Arc::from(source.into()));
+        self.parts.source = Some(Arc::from(source.into()));
         self
     }
 
     /// With the time after which the server wants to be asked again.
     #[must_use]
     pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
-        self.retry_after = retry_after;
+        self.parts.retry_after = retry_after;
+        self
+    }
+
+    /// With what was asked in front of the message: `list pods: ...`.
+    #[must_use]
+    pub fn context(mut self, asked: impl fmt::Display) -> Self {
+        self.parts.message = format!("{asked}: {}", self.parts.message);
         self
     }
 
     /// The class.
     pub fn class(&self) -> ErrorClass {
-        self.class
+        self.parts.class
     }
 
     /// What the server said, where it said something.
     pub fn status(&self) -> Option<&Status> {
-        self.status.as_ref()
+        self.parts.status.as_ref()
     }
 
     /// When the server wants to be asked again, where it said so.
     pub fn retry_after(&self) -> Option<Duration> {
-        self.retry_after
+        self.parts.retry_after
+    }
+}
+
+impl fmt::Debug for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Parts { class, message, status, retry_after, source } = &*self.parts;
+        f.debug_struct("RequestError")
+            .field("class", class)
+            .field("message", message)
+            .field("status", status)
+            .field("retry_after", retry_after)
+            .field("source", source)
+            .finish()
     }
 }
 
 impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.class, self.message)
+        write!(f, "{}: {}", self.parts.class, self.parts.message)
     }
 }
 
 impl Error for RequestError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_ref().map(|source| &**source as &(dyn Error + 'static))
+        self.parts.source.as_ref().map(|source| &**source as &(dyn Error + 'static))
     }
 }
 
-/// The class of a status, from its reason first, then its causes, then its code.
+/// What API servers say of a version that is newer than theirs, in a message.
+pub(crate) const TOO_LARGE: &str = "Too large resource version";
+
+/// The class of a status: from its causes, then its reason, then its code.
 fn classify(status: &Status) -> ErrorClass {
-    let too_large =
-        |text: &str| text.contains("ResourceVersionTooLarge") || text.contains("Too large resource version");
+    let has_cause = |text: &str| status.causes.iter().any(|cause| cause.contains(text));
     let timeout = status.code == 504 || status.reason == "Timeout";
-    if timeout && (status.causes.iter().any(|cause| too_large(cause)) || too_large(&status.message)) {
+    // As client-go: the cause, or a timeout with a cause or a message (of old servers) that says so.
+    if has_cause("ResourceVersionTooLarge") || (timeout && (has_cause(TOO_LARGE) || status.message.contains(TOO_LARGE)))
+    {
         return ErrorClass::VersionTooLarge;
     }
-    match (status.reason.as_str(), status.code) {
-        ("Expired" | "Gone", _) | (_, 410) => ErrorClass::Expired,
-        ("Unauthorized", _) | (_, 401) => ErrorClass::Unauthorized,
-        ("Forbidden", _) | (_, 403) => ErrorClass::Forbidden,
-        ("NotFound", _) | (_, 404) => ErrorClass::NotFound,
-        ("TooManyRequests", _) | (_, 429) => ErrorClass::Throttled,
-        ("InternalError", _) | (_, 500) => ErrorClass::Internal,
-        ("ServiceUnavailable" | "Timeout" | "ServerTimeout", _) | (_, 502..=504) => ErrorClass::Unavailable,
-        (_, 400 | 405 | 406 | 409 | 413 | 415 | 422) => ErrorClass::Invalid,
-        _ => ErrorClass::Other,
+    match status.reason.as_str() {
+        "Expired" | "Gone" => ErrorClass::Expired,
+        "Unauthorized" => ErrorClass::Unauthorized,
+        "Forbidden" => ErrorClass::Forbidden,
+        "NotFound" => ErrorClass::NotFound,
+        "TooManyRequests" => ErrorClass::Throttled,
+        "InternalError" => ErrorClass::Internal,
+        "ServiceUnavailable" | "Timeout" | "ServerTimeout" => ErrorClass::Unavailable,
+        "BadRequest"
+        | "Invalid"
+        | "MethodNotAllowed"
+        | "NotAcceptable"
+        | "UnsupportedMediaType"
+        | "RequestEntityTooLarge"
+        | "Conflict"
+        | "AlreadyExists" => ErrorClass::Invalid,
+        _ => match status.code {
+            410 => ErrorClass::Expired,
+            401 => ErrorClass::Unauthorized,
+            403 => ErrorClass::Forbidden,
+            404 => ErrorClass::NotFound,
+            429 => ErrorClass::Throttled,
+            500 => ErrorClass::Internal,
+            408 | 501..=599 => ErrorClass::Unavailable,
+            400 | 405 | 406 | 409 | 413 | 415 | 422 => ErrorClass::Invalid,
+            _ => ErrorClass::Other,
+        },
     }
 }
 
@@ -200,6 +249,15 @@ impl ItemError {
     pub fn new(message: impl Into<String>) -> Self {
         Self { key: None, resource_version: None, message: message.into() }
     }
+
+    /// With the place in its list (from 0) for one that has no key.
+    #[must_use]
+    pub fn at_position(mut self, position: u64) -> Self {
+        if self.key.is_none() {
+            self.message = format!("item {position} of the list: {}", self.message);
+        }
+        self
+    }
 }
 
 impl fmt::Display for ItemError {
@@ -212,3 +270,45 @@ impl fmt::Display for ItemError {
 }
 
 impl Error for ItemError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_class_follows_from_reason_then_code() {
+        let table = [
+            // code, reason, class
+            (410, "", ErrorClass::Expired),
+            (410, "Expired", ErrorClass::Expired),
+            (0, "Gone", ErrorClass::Expired),
+            (401, "", ErrorClass::Unauthorized),
+            (403, "Forbidden", ErrorClass::Forbidden),
+            (404, "NotFound", ErrorClass::NotFound),
+            (429, "", ErrorClass::Throttled),
+            (0, "TooManyRequests", ErrorClass::Throttled),
+            (400, "BadRequest", ErrorClass::Invalid),
+            (422, "", ErrorClass::Invalid),
+            (500, "InternalError", ErrorClass::Internal),
+            (500, "ServerTimeout", ErrorClass::Unavailable),
+            (500, "", ErrorClass::Internal),
+            (502, "", ErrorClass::Unavailable),
+            (503, "ServiceUnavailable", ErrorClass::Unavailable),
+            (504, "Timeout", ErrorClass::Unavailable),
+            (302, "", ErrorClass::Other),
+            (0, "", ErrorClass::Other),
+            (400, "Expired", ErrorClass::Expired),
+        ];
+        for (code, reason, class) in table {
+            let status = Status { code, reason: reason.to_owned(), ..Status::default() };
+            assert_eq!(RequestError::from_status(status).class(), class, "{code} {reason}");
+        }
+    }
+
+    #[test]
+    fn an_error_prints_its_class_what_was_asked_and_what_happened() {
+        let status = Status { code: 403, message: "no right to pods".to_owned(), ..Status::default() };
+        let error = RequestError::from_status(status).context("list pods");
+        assert_eq!(error.to_string(), "forbidden: list pods: no right to pods");
+    }
+}

@@ -1,0 +1,118 @@
+//! How the bytes of one item become an object, in a codec.
+
+use std::sync::Arc;
+
+use kubewire_indexer::{KeyError, Meta, Object, ObjectKey};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::ItemError;
+use crate::drop_fields::DropFields;
+use crate::shaped::{Shaped, Types, from_slice};
+
+/// The codec of a [`ListWatch`](crate::ListWatch) that speaks JSON.
+#[derive(Clone, Copy, Debug)]
+pub struct Json;
+
+/// A representation that can be read from an item in the codec `C`.
+///
+/// The codec is a parameter of the trait, so that a blanket implementation for each codec (serde for [`Json`],
+/// another one for a binary format) can stand beside the others.
+pub trait Decode<C>: Object {
+    /// Reads one object from its bytes, which hold nothing else. The bytes are lent: what must outlive the call
+    /// is copied.
+    ///
+    /// An object without a name need not be refused here: that is done for all representations alike.
+    fn decode(item: &[u8], options: &DecodeOptions) -> Result<Self, ItemError>;
+}
+
+/// What a list-watch tells its codec.
+#[derive(Clone, Debug, Default)]
+pub struct DecodeOptions {
+    pub(crate) types: Option<Types>,
+    pub(crate) drop: DropFields,
+}
+
+impl DecodeOptions {
+    /// The `apiVersion` and `kind` that objects are expected to have, where that is known.
+    pub fn types(&self) -> Option<(&str, &str)> {
+        self.types.as_ref().map(|types| (types.api_version.as_str(), types.kind.as_str()))
+    }
+}
+
+/// Of two fields of one name the last one counts, in the typed and in the dynamic objects.
+impl<T: Meta + DeserializeOwned + Send + Sync + 'static> Decode<Json> for Arc<T> {
+    fn decode(item: &[u8], options: &DecodeOptions) -> Result<Self, ItemError> {
+        decode_json(item, &options.drop, options.types.as_ref()).map(Self::new)
+    }
+}
+
+/// Reads one object of any representation, and refuses one that has no name.
+pub(crate) fn read_item<O: Decode<Json>>(item: &[u8], options: &DecodeOptions) -> Result<O, ItemError> {
+    let object = O::decode(item, options)?;
+    match object.id().name {
+        "" => Err(item_error(item, KeyError::NoName.to_string())),
+        _ => Ok(object),
+    }
+}
+
+/// Decodes an item; an error tells which object it was and where in it the fault lies.
+pub(crate) fn decode_json<T: DeserializeOwned>(
+    item: &[u8],
+    drop: &DropFields,
+    types: Option<&Types>,
+) -> Result<T, ItemError> {
+    match from_slice(item, drop, types) {
+        Ok(object) => Ok(object),
+        Err(error) if error.to_string().starts_with("duplicate field") => decode_value(item, drop, types),
+        Err(_) => Err(explain::<T>(item, drop, types)),
+    }
+}
+
+/// The slow way for objects with a field twice: derived implementations refuse them, k8s-openapi's take the last.
+fn decode_value<T: DeserializeOwned>(item: &[u8], drop: &DropFields, types: Option<&Types>) -> Result<T, ItemError> {
+    let value: Value = serde_json::from_slice(item).map_err(|error| item_error(item, error.to_string()))?;
+    T::deserialize(Shaped::new(value, drop, types)).map_err(|error| item_error(item, error.to_string()))
+}
+
+/// Decodes again to learn the path of the field that is at fault.
+fn explain<T: DeserializeOwned>(item: &[u8], drop: &DropFields, types: Option<&Types>) -> ItemError {
+    let mut parser = serde_json::Deserializer::from_slice(item);
+    let message = match serde_path_to_error::deserialize::<_, T>(Shaped::new(&mut parser, drop, types)) {
+        Ok(_) => match parser.end() {
+            Ok(()) => "cannot be decoded".to_owned(),
+            Err(error) => error.to_string(),
+        },
+        Err(error) if error.path().iter().next().is_none() => error.into_inner().to_string(),
+        Err(error) => error.to_string(),
+    };
+    item_error(item, message)
+}
+
+/// The error of an item, with its key and version as far as they can be read.
+pub(crate) fn item_error(item: &[u8], message: String) -> ItemError {
+    let object: LenientObject = serde_json::from_slice(item).unwrap_or_default();
+    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    ItemError {
+        key: text(&object.metadata.name)
+            .map(|name| ObjectKey::new(&text(&object.metadata.namespace).unwrap_or_default(), &name)),
+        resource_version: text(&object.metadata.resource_version),
+        ..ItemError::new(message)
+    }
+}
+
+/// What identifies an object, whatever the rest is.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LenientObject {
+    metadata: LenientMeta,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct LenientMeta {
+    namespace: Value,
+    name: Value,
+    resource_version: Value,
+}

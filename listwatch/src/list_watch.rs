@@ -1,0 +1,293 @@
+//! The lister-watcher over kube-client.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use http::header::{ACCEPT, ACCEPT_ENCODING};
+use http::{HeaderValue, Request};
+use kube_client::Client;
+use kube_client::client::Body;
+use kube_core::{ApiResource, NamespaceScope, Resource};
+use kubewire_indexer::Object;
+
+use crate::decode::read_item;
+use crate::excerpt::excerpt;
+use crate::exchange::{Chunks, send};
+use crate::list_head::read_head;
+use crate::list_splitter::{ListError, ListSplitter};
+use crate::query::{Selectors, list_query, path, timeout_seconds, watch_query};
+use crate::shaped::Types;
+use crate::watch_body::WatchBody;
+use crate::{
+    Decode, DecodeOptions, ErrorClass, ItemSink, Json, Limits, ListMeta, ListOptions, ListerWatcher, Represented,
+    RequestError, Timeouts, WatchOptions, WatchStream,
+};
+
+const ACCEPT_JSON: &str = "application/json";
+/// As client-go's metadata client: the whole object where the server knows no metadata of it.
+const ACCEPT_METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+const ACCEPT_METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+/// Lists and watches one resource, in one namespace or in all, over a `kube_client::Client`; client-go's `ListWatch`.
+///
+/// `O` is the representation that objects come out in, `C` the codec that they travel in. Nothing is sent before the
+/// first [`list`](ListerWatcher::list) or [`watch`](ListerWatcher::watch). A list is decoded item by item as its
+/// bytes arrive, a watch event by event: at no time more than one piece of the body and one item are held.
+///
+/// Cloning counts references, but for a few short texts.
+pub struct ListWatch<O, C = Json> {
+    client: Client,
+    resource: ApiResource,
+    /// `None` lists all namespaces, or a resource of cluster scope.
+    namespace: Option<String>,
+    selectors: Selectors,
+    metadata_only: bool,
+    limits: Limits,
+    timeouts: Timeouts,
+    decode: Arc<DecodeOptions>,
+    representation: PhantomData<fn() -> (O, C)>,
+}
+
+impl<O: Represented> ListWatch<O> {
+    /// All objects of a resource that is known from the type: of all namespaces, or of the cluster.
+    pub fn all(client: Client) -> Self
+    where
+        O::Resource: Resource<DynamicType = ()>,
+    {
+        Self::dynamic_of::<O::Resource>(client, &())
+    }
+
+    /// The objects in one namespace; in all where it is empty, as with client-go's `NamespaceAll`.
+    ///
+    /// A namespace that no request path can carry (`a/b`, `..`) makes each list and watch fail with
+    /// [`ErrorClass::Invalid`], without a request; [`check`](ListWatch::check) tells at once.
+    pub fn namespaced(client: Client, namespace: &str) -> Self
+    where
+        O::Resource: Resource<DynamicType = (), Scope: NamespaceScope>,
+    {
+        Self::all(client).in_namespace(namespace)
+    }
+
+    /// All objects of a resource that is known at run time only, for representations of any resource:
+    /// `Arc<DynamicObject>`, `Arc<PartialObjectMeta<DynamicObject>>`, `Packed<DynamicObject>`.
+    pub fn dynamic(client: Client, resource: &ApiResource) -> Self
+    where
+        O::Resource: Resource<DynamicType = ApiResource>,
+    {
+        Self::dynamic_of::<O::Resource>(client, resource)
+    }
+
+    fn dynamic_of<K: Resource>(client: Client, resource: &K::DynamicType) -> Self {
+        let list_watch = Self::for_resource(client, &ApiResource::erase::<K>(resource));
+        if K::metadata_api() { list_watch.metadata_only() } else { list_watch }
+    }
+}
+
+impl<O: Object> ListWatch<O> {
+    /// All objects of a resource, in a representation that does not know which: a struct without the derive, say.
+    pub fn for_resource(client: Client, resource: &ApiResource) -> Self {
+        let types =
+            Types { api_version: resource.api_version.clone(), kind: resource.kind.clone(), metadata_only: false };
+        Self {
+            client,
+            resource: resource.clone(),
+            namespace: None,
+            selectors: Selectors::default(),
+            metadata_only: false,
+            limits: Limits::default(),
+            timeouts: Timeouts::default(),
+            decode: Arc::new(DecodeOptions { types: Some(types), ..DecodeOptions::default() }),
+            representation: PhantomData,
+        }
+    }
+}
+
+impl<O, C> ListWatch<O, C> {
+    /// Only in this namespace; in all where it is empty. For code that is generic over the resource;
+    /// [`namespaced`](ListWatch::namespaced) refuses resources of cluster scope at compile time.
+    #[must_use = "it gives the changed list-watch back"]
+    pub fn in_namespace(mut self, namespace: &str) -> Self {
+        self.namespace = Some(namespace).filter(|namespace| !namespace.is_empty()).map(str::to_owned);
+        self
+    }
+
+    /// Asks the server for the metadata alone. Representations of kube's `PartialObjectMeta` do so by themselves;
+    /// this is for a struct of one's own that reads nothing else.
+    #[must_use = "it gives the changed list-watch back"]
+    pub fn metadata_only(mut self) -> Self {
+        self.metadata_only = true;
+        if let Some(types) = &mut Arc::make_mut(&mut self.decode).types {
+            types.metadata_only = true;
+        }
+        self
+    }
+
+    /// Leaves `metadata.managedFields` out. They are skipped in the parser, neither decoded nor kept: with them a
+    /// typed pod takes twice the memory.
+    #[must_use = "it gives the changed list-watch back"]
+    pub fn drop_managed_fields(self) -> Self {
+        self.drop_field(["metadata", "managedFields"])
+    }
+
+    /// Leaves a field out, as [`drop_managed_fields`](Self::drop_managed_fields) does: `["spec", "containers",
+    /// "env"]` is that of every container. A field that the representation cannot be without is then an error of
+    /// each object.
+    #[must_use = "it gives the changed list-watch back"]
+    pub fn drop_field<'p>(mut self, path: impl AsRef<[&'p str]>) -> Self {
+        Arc::make_mut(&mut self.decode).drop.add(path.as_ref());
+        self
+    }
+
+    /// Other limits.
+    #[must_use = "it gives the changed list-watch back"]
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Other timeouts.
+    #[must_use = "it gives the changed list-watch back"]
+    pub fn timeouts(self, timeouts: Timeouts) -> Self {
+        Self { timeouts, ..self }
+    }
+
+    /// Whether requests can be made at all, without making one.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Invalid`]: the namespace, or a part of the resource's name, cannot stand in a request path.
+    pub fn check(&self) -> Result<(), RequestError> {
+        self.path().map(drop)
+    }
+
+    /// The resource that is listed.
+    pub fn api_resource(&self) -> &ApiResource {
+        &self.resource
+    }
+
+    /// The namespace that is listed; `None` for all, or for a resource of cluster scope.
+    pub fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    fn path(&self) -> Result<String, RequestError> {
+        path(&self.resource, self.namespace.as_deref())
+    }
+
+    /// What errors and logs say of a request: `list pods in ns1`.
+    fn asked(&self, verb: &str) -> String {
+        let resource = self.resource_text();
+        match &self.namespace {
+            Some(namespace) => format!("{verb} {resource} in {namespace}"),
+            None => format!("{verb} {resource}"),
+        }
+    }
+
+    fn resource_text(&self) -> String {
+        match self.resource.group.as_str() {
+            "" => self.resource.plural.clone(),
+            _ => format!("{} {}", self.resource.api_version, self.resource.plural),
+        }
+    }
+
+    fn request(&self, query: &str, accept: &'static str) -> Result<Request<Body>, RequestError> {
+        Request::get(format!("{}?{query}", self.path()?))
+            .header(ACCEPT, HeaderValue::from_static(accept))
+            // Servers that compress a watch do it event by event, which not every decoder understands; and
+            // unpacking costs more than the bytes do within a cluster.
+            .header(ACCEPT_ENCODING, HeaderValue::from_static("identity"))
+            .body(Body::empty())
+            .map_err(|error| {
+                RequestError::new(ErrorClass::Invalid, format!("the request cannot be made: {error}"))
+                    .with_source(error)
+            })
+    }
+}
+
+impl<O: Decode<Json>> ListWatch<O> {
+    async fn list_page(&self, options: &ListOptions, each: ItemSink<'_, O>) -> Result<ListMeta, RequestError> {
+        let accept = if self.metadata_only { ACCEPT_METADATA_LIST } else { ACCEPT_JSON };
+        let request = self.request(&list_query(&self.selectors, options), accept)?;
+        let body = send(&self.client, request, &self.timeouts, &self.limits).await?;
+        let mut chunks = Chunks::new(body, Some(self.timeouts.list_idle), None);
+        let mut splitter = ListSplitter::new(self.limits.item);
+        let mut position = 0_u64;
+        while let Some(chunk) = chunks.next().await {
+            splitter.push(chunk?);
+            loop {
+                match splitter.next_item() {
+                    Ok(Some(item)) => each(read_item(item, &self.decode).map_err(|error| error.at_position(position))),
+                    Ok(None) => break,
+                    Err(error) => return Err(error_of_list(error, splitter.unread())),
+                }
+                position += 1;
+            }
+        }
+        let head = splitter.finish().map_err(|error| error_of_list(error, &[]))?;
+        read_head(&head, self.decode.types.as_ref())
+    }
+
+    async fn open_watch(&self, options: &WatchOptions, asked: String) -> Result<WatchStream<O>, RequestError> {
+        let accept = if self.metadata_only { ACCEPT_METADATA } else { ACCEPT_JSON };
+        let request = self.request(&watch_query(&self.selectors, options), accept)?;
+        let body = send(&self.client, request, &self.timeouts, &self.limits).await?;
+        let lifetime = std::time::Duration::from_secs(timeout_seconds(options.timeout)) + self.timeouts.watch_margin;
+        let chunks = Chunks::new(body, self.timeouts.watch_idle, Some(lifetime));
+        Ok(WatchBody::new(chunks, self.limits.line, Arc::clone(&self.decode), asked).into_stream())
+    }
+}
+
+impl<O: Decode<Json>> ListerWatcher for ListWatch<O> {
+    type Object = O;
+
+    async fn list(&self, options: &ListOptions, each: ItemSink<'_, O>) -> Result<ListMeta, RequestError> {
+        self.list_page(options, each).await.map_err(|error| error.context(self.asked("list")))
+    }
+
+    async fn watch(&self, options: &WatchOptions) -> Result<WatchStream<O>, RequestError> {
+        let asked = self.asked("watch");
+        self.open_watch(options, asked.clone()).await.map_err(|error| error.context(asked))
+    }
+
+    fn resource(&self) -> String {
+        self.resource_text()
+    }
+}
+
+fn error_of_list(error: ListError, unread: &[u8]) -> RequestError {
+    let class = match error {
+        ListError::Syntax { .. } | ListError::ItemsTwice | ListError::Table => ErrorClass::Decode,
+        ListError::ItemTooLong { .. } | ListError::HeadTooLong => ErrorClass::TooLong,
+        ListError::Truncated => ErrorClass::Truncated,
+    };
+    let text = match (&error, excerpt(unread)) {
+        (ListError::Syntax { .. }, text) if !text.is_empty() => format!("{error}: {text}"),
+        _ => error.to_string(),
+    };
+    RequestError::new(class, text)
+}
+
+impl<O, C> Clone for ListWatch<O, C> {
+    fn clone(&self) -> Self {
+        Self {
+            client: self.client.clone(),
+            resource: self.resource.clone(),
+            namespace: self.namespace.clone(),
+            selectors: self.selectors.clone(),
+            metadata_only: self.metadata_only,
+            limits: self.limits,
+            timeouts: self.timeouts,
+            decode: Arc::clone(&self.decode),
+            representation: PhantomData,
+        }
+    }
+}
+
+impl<O, C> fmt::Debug for ListWatch<O, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListWatch")
+            .field("resource", &self.resource_text())
+            .field("namespace", &self.namespace)
+            .field("selectors", &self.selectors)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,6 @@
+//! ListWatch against mock services and against a scripted socket.
+
+mod fake;
+mod mock;
+mod requests;
+mod streaming;
