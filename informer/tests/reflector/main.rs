@@ -1,0 +1,11 @@
+//! The reflector against a scripted server and a store that writes down what it is told.
+
+mod errors;
+mod fake_server;
+mod fake_store;
+mod lifecycle;
+mod list_and_watch;
+mod running;
+mod streaming_list;
+mod timing;
+mod undecodable;
