@@ -174,6 +174,7 @@ fn order_list(
         (None, Some(change)) => change.into_iter().filter_map(without_directives).collect(),
         (Some(current), Some(change)) => merge_list(current, change, field)?,
     };
+    ids(&merged, key)?;
     object.insert(name.to_owned(), Value::Array(arrange(merged, key, &wanted, &before)));
     Ok(())
 }

@@ -284,6 +284,7 @@ fn a_bad_patch_says_what_is_wrong_with_it() {
             400,
             r#""c" of the patch is not in it"#,
         ),
+        (Strategic, r#"{"spec":{"$setElementOrder/volumes":[],"volumes":[{}]}}"#, 422, "declared merge key: name"),
         (Strategic, r#"{"metadata":{"$setElementOrder/labels":["a"]}}"#, 422, "labels is an object, not a list"),
         (Strategic, "[]", 400, "a merge patch is a JSON object, not a list"),
         (Strategic, "{", 400, "error decoding patch: EOF"),

@@ -24,6 +24,11 @@ pub(super) const fn integer(name: &'static str, cell: fn(&Row<'_>) -> Value) -> 
     Column { name, type_: "integer", wide: false, cell }
 }
 
+/// A column of truths, whose cells are texts nevertheless.
+pub(super) const fn boolean(name: &'static str, cell: fn(&Row<'_>) -> Value) -> Column {
+    Column { name, type_: "boolean", wide: false, cell }
+}
+
 /// The name of the object.
 pub(super) const NAME: Column = text("Name", |row| row.text("/metadata/name").into());
 

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
-use super::column::{AGE, Column, NAME, Row, integer, list_at, text, text_at};
+use super::column::{AGE, Column, NAME, Row, boolean, integer, list_at, text, text_at};
 use super::{duration, pod};
 
 /// The columns of a kind; `None`: it has none of its own.
@@ -214,7 +214,7 @@ const CRON_JOB: &[Column] = &[
     NAME,
     text("Schedule", |row| row.text("/spec/schedule").into()),
     text("Timezone", |row| row.text_or("/spec/timeZone", "<none>").into()),
-    text("Suspend", |row| match row.object.pointer("/spec/suspend") {
+    boolean("Suspend", |row| match row.object.pointer("/spec/suspend") {
         Some(Value::Bool(true)) => "True".into(),
         Some(_) => "False".into(),
         None => "<unset>".into(),
