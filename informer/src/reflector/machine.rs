@@ -144,7 +144,11 @@ struct Attempt {
     version: String,
     /// When. A continued streaming list counts from the moment its list was taken in.
     asked_at: Instant,
-    /// Events since then, bookmarks included.
+    /// When the stream was opened, if it was.
+    opened_at: Option<Instant>,
+    /// When a streaming list without its end mark is given up.
+    deadline: Option<Instant>,
+    /// Events since it was asked for, bookmarks included.
     events: u64,
     /// Events with an object since then.
     objects: u64,
@@ -153,13 +157,11 @@ struct Attempt {
     adds_count: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AttemptKind {
     Watch,
-    /// A streaming list before its end mark. It is given up at `deadline`, if that is known.
-    StreamingList {
-        deadline: Option<Instant>,
-    },
+    /// A streaming list before its end mark.
+    StreamingList,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,7 +221,7 @@ impl Machine {
             State::Listing(_) | State::Replacing { .. } => Activity::Listing,
             State::Opening(attempt) | State::Reading(attempt) => match attempt.kind {
                 AttemptKind::Watch => Activity::Watching,
-                AttemptKind::StreamingList { .. } => Activity::Listing,
+                AttemptKind::StreamingList => Activity::Listing,
             },
             State::Sleeping { .. } => Activity::BackingOff,
         }
@@ -249,7 +251,7 @@ impl Machine {
     fn deadline(&self) -> Option<Instant> {
         match &self.state {
             State::Sleeping { until, .. } => Some(*until),
-            State::Reading(Attempt { kind: AttemptKind::StreamingList { deadline }, .. }) => *deadline,
+            State::Reading(attempt) => attempt.deadline,
             _ => None,
         }
     }

@@ -6,7 +6,7 @@ use kubewire_listwatch::{RequestError, WatchOptions};
 
 use super::listing::is_unavailable_version;
 use super::watching::{Change, Heard, is_retried_as_it_is};
-use super::{AfterReplace, Attempt, AttemptKind, Machine, Note, State, Step, Wake};
+use super::{AfterReplace, AttemptKind, Machine, Note, State, Step, Wake};
 use crate::reflector::reflector_error::ReflectorErrorKind;
 use crate::reflector::reflector_status::RestartCause;
 use crate::reflector::watch_pace::SHORT_WATCH;
@@ -21,15 +21,14 @@ impl Machine {
     pub(super) fn open_streaming_list(&mut self, now: Instant) -> Step {
         let version = if self.version_unavailable { String::new() } else { self.last_version.clone() };
         let options = WatchOptions::streaming_list(version.clone(), self.watch_timeout());
-        let kind = AttemptKind::StreamingList { deadline: None };
-        self.state = State::Opening(Self::attempt(kind, version, now));
+        self.state = State::Opening(Self::attempt(AttemptKind::StreamingList, version, now));
         Step::Watch(options)
     }
 
     pub(super) fn streaming_list_opened(&mut self, now: Instant) -> Step {
         let deadline = self.end_mark_deadline(now);
         if let State::Opening(attempt) = &mut self.state {
-            attempt.kind = AttemptKind::StreamingList { deadline };
+            attempt.deadline = deadline;
         }
         self.read(now)
     }
@@ -43,7 +42,7 @@ impl Machine {
         let deadline = self.end_mark_deadline(now);
         let State::Reading(attempt) = &mut self.state else { return Heard::Gather };
         match change {
-            Change::Added => attempt.kind = AttemptKind::StreamingList { deadline },
+            Change::Added => attempt.deadline = deadline,
             Change::Bookmark { initial_events_end: true } => {
                 let asked = std::mem::take(&mut attempt.version);
                 return Heard::Complete(self.end_mark(now, &asked, version));
@@ -89,12 +88,12 @@ impl Machine {
 
     /// The stream ended before its mark. What it brought is worth nothing.
     pub(super) fn streaming_list_ended(&mut self, now: Instant, error: Option<&RequestError>) -> Step {
-        let State::Reading(Attempt { asked_at, events, .. }) = &self.state else { return self.out_of_turn(now) };
-        let (age, events) = (now.duration_since(*asked_at), *events);
-        if age < SHORT_WATCH && events == 0 {
+        let State::Reading(attempt) = &self.state else { return self.out_of_turn(now) };
+        if now.duration_since(attempt.asked_at) < SHORT_WATCH && attempt.events == 0 {
             return self.fall_back(now, ReflectorErrorKind::VeryShortWatch, false);
         }
-        if age > self.rules.initial_events_timeout {
+        let open = attempt.opened_at.map_or(Duration::ZERO, |opened_at| now.duration_since(opened_at));
+        if open > self.rules.initial_events_timeout {
             return self.fall_back(now, ReflectorErrorKind::NoEndMark, true);
         }
         match error {

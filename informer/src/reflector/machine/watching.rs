@@ -47,7 +47,7 @@ impl Machine {
 
     pub(super) fn attempt(kind: AttemptKind, version: String, now: Instant) -> Attempt {
         let adds_count = !matches!(version.as_str(), "" | "0");
-        Attempt { kind, version, asked_at: now, events: 0, objects: 0, adds_count }
+        Attempt { kind, version, asked_at: now, opened_at: None, deadline: None, events: 0, objects: 0, adds_count }
     }
 
     pub(super) fn open_watch(&mut self, now: Instant) -> Step {
@@ -59,15 +59,14 @@ impl Machine {
     /// The watch request was answered.
     pub(crate) fn opened(&mut self, now: Instant, answer: Result<(), &RequestError>) -> Step {
         let State::Opening(attempt) = &mut self.state else { return self.out_of_turn(now) };
-        let kind = attempt.kind;
-        match (answer, kind) {
+        match (answer, attempt.kind) {
             (Ok(()), AttemptKind::Watch) => {
                 self.delay.healthy(now);
                 self.read(now)
             }
-            (Ok(()), AttemptKind::StreamingList { .. }) => self.streaming_list_opened(now),
+            (Ok(()), AttemptKind::StreamingList) => self.streaming_list_opened(now),
             (Err(error), AttemptKind::Watch) => self.watch_refused(now, error),
-            (Err(error), AttemptKind::StreamingList { .. }) => self.streaming_list_failed(now, error, true),
+            (Err(error), AttemptKind::StreamingList) => self.streaming_list_failed(now, error, true),
         }
     }
 
@@ -75,7 +74,7 @@ impl Machine {
     pub(super) fn read(&mut self, now: Instant) -> Step {
         match std::mem::replace(&mut self.state, State::New) {
             State::Opening(attempt) => {
-                self.state = State::Reading(attempt);
+                self.state = State::Reading(Attempt { opened_at: Some(now), ..attempt });
                 Step::Read
             }
             _ => self.out_of_turn(now),
@@ -104,7 +103,7 @@ impl Machine {
             Change::Bookmark { .. } => attempt.events += 1,
             Change::Nothing => {}
         }
-        if let AttemptKind::StreamingList { .. } = attempt.kind {
+        if attempt.kind == AttemptKind::StreamingList {
             return self.gathered(now, change, version);
         }
         attempt.adds_count |= matches!(change, Change::Other | Change::Bookmark { .. });
@@ -119,7 +118,7 @@ impl Machine {
     /// The stream is over, by itself or by an error.
     pub(crate) fn closed(&mut self, now: Instant, error: Option<&RequestError>) -> Step {
         let State::Reading(attempt) = &self.state else { return self.out_of_turn(now) };
-        let streaming = attempt.kind != AttemptKind::Watch;
+        let streaming = attempt.kind == AttemptKind::StreamingList;
         match (error.filter(|error| !is_like_an_end(error)), streaming) {
             (None, false) => self.watch_ended(now, error),
             (None, true) => self.streaming_list_ended(now, error),

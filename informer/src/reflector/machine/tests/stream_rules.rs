@@ -112,6 +112,21 @@ fn a_stream_that_ends_at_once_without_an_event_falls_back_to_a_list() {
 }
 
 #[test]
+fn the_time_that_a_server_takes_to_answer_counts_for_no_limit_of_the_stream() {
+    Play::new(streaming()).lines(
+        "start                -> stream
+         wait 300s            ->
+         open                 -> read
+         +1                   -> gather
+         close                -> stream
+         wait 300s            ->
+         open                 -> read
+         wait 59s             ->
+         b5!                  -> replace 5",
+    );
+}
+
+#[test]
 fn an_error_before_the_mark_falls_back_to_a_list() {
     Play::new(streaming()).lines(
         "start                -> stream
