@@ -13,6 +13,7 @@ mod driver;
 mod error_handler;
 mod failure_delay;
 mod gathering;
+mod list_pager;
 mod log_limit;
 mod machine;
 mod page_walk;
@@ -28,6 +29,7 @@ mod rules;
 mod watch_pace;
 
 pub use error_handler::{WatchErrorHandler, log_errors};
+pub use list_pager::{ListPager, PagedList, PagerError};
 pub use reflector::{Reflector, RunError};
 pub use reflector_error::{ReflectorError, ReflectorErrorKind};
 pub use reflector_options::ReflectorOptions;

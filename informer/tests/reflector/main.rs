@@ -5,6 +5,7 @@ mod fake_server;
 mod fake_store;
 mod lifecycle;
 mod list_and_watch;
+mod pager;
 mod running;
 mod streaming_list;
 mod timing;
