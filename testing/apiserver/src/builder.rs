@@ -107,6 +107,7 @@ impl Builder {
         tracing::debug!(seed, "apiserver");
         let mut world = World::new(Arc::new(self.registry.clone()), self.limits, seed, Inner::now());
         world.namespaces_on_demand = self.namespaces_on_demand;
+        world.preload_pods(self.pods, Inner::now());
         world
     }
 

@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::body::{BoxError, ResponseBody, reset_error};
+use crate::decoding::FieldValidation;
 use crate::fault::{Answer, StreamFault};
-use crate::form::Form;
+use crate::form::{Form, Renderer};
 use crate::list::ListOptions;
 use crate::list_stream::list_body;
 use crate::matching::RequestInfo;
@@ -25,7 +26,7 @@ use crate::store::CollectionId;
 use crate::watch::{Cursor, WatchOptions};
 use crate::watch_stream::Watch;
 use crate::write::{Collection, DeleteOptions, Target, Written};
-use crate::{Status, Verb, documents, review, watch_event};
+use crate::{Status, Verb, documents, patching, review, watch_event};
 
 /// An answer that is right, or a status.
 type Answered = Result<Response<ResponseBody>, Status>;
@@ -114,7 +115,8 @@ where
     }
     // Every resource of the registry has its collection.
     let id = CollectionId(inner.registry.position(&objects.resource.name()).ok_or_else(Status::no_such_path)?);
-    let form = Form::negotiate(request.header(header::ACCEPT))?;
+    let accept = request.header(header::ACCEPT).unwrap_or_default();
+    let form = Form::negotiate(accept, request.query.get("includeObject").unwrap_or_default())?;
     let body = match objects.verb {
         Verb::Get | Verb::List | Verb::Watch => Bytes::new(),
         _ => read_body().await?,
@@ -148,7 +150,11 @@ impl Call<'_> {
         let key = self.target()?.key();
         let stored = self.inner.world.lock().store.get(self.id, &key).cloned();
         let stored = stored.ok_or_else(|| Status::not_found(&self.objects.resource, &self.objects.name))?;
-        Ok(json_body(StatusCode::OK, self.form.convert(stored.object())))
+        Ok(json_body(StatusCode::OK, self.renderer().object(stored.object())))
+    }
+
+    fn renderer(&self) -> Renderer {
+        Renderer::new(self.form, self.objects.resource.clone())
     }
 
     fn selection(&self) -> Result<Selection, Status> {
@@ -162,6 +168,9 @@ impl Call<'_> {
             let world = self.inner.world.lock();
             options.run(world.store.collection(self.id), &selection, world.store.version())?
         };
+        if let Some(table) = self.renderer().table(&listed) {
+            return Ok(json_body(StatusCode::OK, table));
+        }
         let body = list_body(self.objects.resource.clone(), self.form, listed);
         Ok(response(StatusCode::OK, "application/json", ResponseBody::stream(body)))
     }
@@ -206,7 +215,14 @@ impl Call<'_> {
         })
     }
 
-    fn object(&self) -> Result<Value, Status> {
+    /// The object in the body, and what to warn of.
+    fn object(&self) -> Result<(Value, Vec<String>), Status> {
+        let mut object = self.json()?;
+        let warnings = FieldValidation::parse(self.request.query)?.read(&self.objects.resource, &mut object)?;
+        Ok((object, warnings))
+    }
+
+    fn json(&self) -> Result<Value, Status> {
         let content_type = self.request.header(header::CONTENT_TYPE).unwrap_or("application/json");
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
         if !["application/json", ""].contains(&media_type) {
@@ -225,39 +241,46 @@ impl Call<'_> {
     }
 
     fn review(&self) -> Answered {
-        let object = self.object()?;
+        let object = self.json()?;
         let reviewed = review::answer(self.inner, &self.objects.resource, object, self.request.info);
         Ok(json_body(StatusCode::CREATED, reviewed.to_string()))
     }
 
     fn create(&self) -> Answered {
-        let (target, object) = (self.target()?, self.object()?);
+        let (target, (object, warnings)) = (self.target()?, self.object()?);
         let written = self.inner.write(|world, now| world.create(self.id, &target, object, now))?;
-        Ok(self.written(StatusCode::CREATED, &written))
+        Ok(warn(self.written(StatusCode::CREATED, &written), &warnings))
     }
 
     fn update(&self) -> Answered {
-        let (target, object) = (self.target()?, self.object()?);
+        let (target, (object, warnings)) = (self.target()?, self.object()?);
         let written = self.inner.write(|world, _| world.update(self.id, &target, object))?;
-        Ok(self.written(StatusCode::OK, &written))
+        Ok(warn(self.written(StatusCode::OK, &written), &warnings))
     }
 
     fn patch(&self) -> Answered {
         let target = self.target()?;
         let content_type = self.request.header(header::CONTENT_TYPE).unwrap_or_default();
-        let patch = |object: Value| crate::patching::apply(content_type, &self.body, object, &self.objects.resource);
+        let validation = FieldValidation::parse(self.request.query)?;
+        let resource = &self.objects.resource;
+        let mut warnings = Vec::new();
+        let patch = |object: Value| {
+            let mut patched = patching::apply(content_type, &self.body, object, resource)?;
+            warnings = validation.read(resource, &mut patched)?;
+            Ok(patched)
+        };
         let written = self.inner.write(|world, _| world.patch(self.id, &target, patch))?;
-        Ok(self.written(StatusCode::OK, &written))
+        Ok(warn(self.written(StatusCode::OK, &written), &warnings))
     }
 
     fn written(&self, code: StatusCode, written: &Written) -> Response<ResponseBody> {
-        json_body(code, self.form.convert(written.object()))
+        json_body(code, self.renderer().object(written.object()))
     }
 
     fn delete_options(&self) -> Result<DeleteOptions, Status> {
         let mut options = match self.body.is_empty() {
             true => DeleteOptions::default(),
-            false => serde_json::from_value(self.object()?)
+            false => serde_json::from_value(self.json()?)
                 .map_err(|error| Status::bad_request(format!("DeleteOptions cannot be decoded: {error}")))?,
         };
         if let Some(seconds) = self.request.query.text("gracePeriodSeconds") {
@@ -356,6 +379,17 @@ pub(crate) fn response(code: StatusCode, content_type: &str, body: ResponseBody)
         headers.insert(header::CONTENT_TYPE, content_type);
     }
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
+
+/// Adds a `Warning` header for each text, as kubectl prints them.
+fn warn(mut response: Response<ResponseBody>, warnings: &[String]) -> Response<ResponseBody> {
+    for text in warnings {
+        let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            response.headers_mut().append(header::WARNING, value);
+        }
+    }
     response
 }
 

@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kubewire_indexer::ObjectKey;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::Status;
 use crate::collection::Collection;
@@ -67,6 +68,20 @@ pub(crate) struct Listed {
     pub(crate) items: Vec<Arc<Stored>>,
     pub(crate) continue_token: Option<String>,
     pub(crate) remaining: Option<usize>,
+}
+
+impl Listed {
+    /// The list's metadata.
+    pub(crate) fn metadata(&self) -> Value {
+        let mut metadata = json!({"resourceVersion": self.version.to_string()});
+        if let Some(token) = &self.continue_token {
+            metadata["continue"] = json!(token);
+        }
+        if let Some(remaining) = self.remaining {
+            metadata["remainingItemCount"] = json!(remaining);
+        }
+        metadata
+    }
 }
 
 /// Reads a version from a query.

@@ -4,23 +4,24 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::Stream;
-use serde_json::{Map, json};
+use serde_json::json;
 
 use crate::Resource;
 use crate::body::BoxError;
-use crate::form::Form;
+use crate::form::{Form, Renderer};
 use crate::list::Listed;
 
 /// How large a chunk gets before it is sent; one object more may be in it.
 const CHUNK_LEN: usize = 64 * 1024;
 
-/// The body of a list. Holds references to the objects, never a second copy of them all.
+/// The body of a list in a form that is no table. Holds references to the objects, never a second copy of them all.
 pub(crate) fn list_body(
     resource: Arc<Resource>,
     form: Form,
     listed: Listed,
 ) -> impl Stream<Item = Result<Bytes, BoxError>> + Send {
     let head = head(&resource, form, &listed);
+    let mut renderer = Renderer::new(form, resource);
     let mut items = listed.items.into_iter();
     let mut begun = Some(head);
     let mut is_first = true;
@@ -35,7 +36,7 @@ pub(crate) fn list_body(
             if !std::mem::take(&mut is_first) {
                 chunk.push(b',');
             }
-            form.write_item(&resource, &object, &mut chunk);
+            renderer.write_item(&object, &mut chunk);
         }
         if items.len() == 0 {
             chunk.extend_from_slice(b"]}\n");
@@ -46,16 +47,9 @@ pub(crate) fn list_body(
 
 /// Everything up to the first item.
 fn head(resource: &Resource, form: Form, listed: &Listed) -> Vec<u8> {
-    let mut metadata = Map::new();
-    metadata.insert("resourceVersion".to_owned(), json!(listed.version.to_string()));
-    if let Some(token) = &listed.continue_token {
-        metadata.insert("continue".to_owned(), json!(token));
-    }
-    if let Some(remaining) = listed.remaining {
-        metadata.insert("remainingItemCount".to_owned(), json!(remaining));
-    }
     let (kind, api_version) = form.list_type(resource);
-    let mut head = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": []}).to_string();
+    let list = json!({"kind": kind, "apiVersion": api_version, "metadata": listed.metadata(), "items": []});
+    let mut head = list.to_string();
     head.truncate(head.len() - "]}".len());
     head.into_bytes()
 }

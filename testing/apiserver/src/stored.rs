@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use kubewire_indexer::ObjectKey;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::Resource;
 use crate::pairs::Pairs;
-use crate::watch_event::EventKind;
+use crate::watch_event::{EventKind, SUFFIX};
 
 /// One state of one object.
 ///
@@ -76,7 +76,7 @@ impl Draft {
             uid: text("uid").into(),
             labels: labels.collect(),
             fields: crate::fields::of(resource, object),
-            rest: encode_rest(object.as_object(), metadata),
+            rest: encode_rest(object),
         }
     }
 
@@ -111,13 +111,10 @@ fn write_line(resource: &Resource, kind: EventKind, version: u64, rest: &[u8]) -
     (Bytes::from(line), [object_at, metadata_at, rest_at])
 }
 
-/// What ends the line of an event, after the object.
-const SUFFIX: &[u8] = b"}\n";
-
-fn encode_rest(object: Option<&Map<String, Value>>, metadata: Option<&Map<String, Value>>) -> Vec<u8> {
+/// The text of an object from after the version on.
+pub(crate) fn encode_rest(object: &Value) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
-    let metadata = metadata.into_iter();
-    for metadata in metadata {
+    if let Some(metadata) = object.get("metadata").and_then(Value::as_object) {
         for name in METADATA_ORDER {
             if let Some(value) = metadata.get(name) {
                 member(&mut out, name, value);
@@ -130,15 +127,13 @@ fn encode_rest(object: Option<&Map<String, Value>>, metadata: Option<&Map<String
         }
     }
     out.push(b'}');
-    for object in object.into_iter() {
-        for (name, value) in object {
-            if !["kind", "apiVersion", "metadata", "status"].contains(&name.as_str()) {
-                member(&mut out, name, value);
-            }
+    for (name, value) in object.as_object().into_iter().flatten() {
+        if !["kind", "apiVersion", "metadata", "status"].contains(&name.as_str()) {
+            member(&mut out, name, value);
         }
-        if let Some(status) = object.get("status") {
-            member(&mut out, "status", status);
-        }
+    }
+    if let Some(status) = object.get("status") {
+        member(&mut out, "status", status);
     }
     out.push(b'}');
     out

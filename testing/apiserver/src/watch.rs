@@ -6,14 +6,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::collection::{Collection, Event};
-use crate::form::Form;
+use crate::form::{Form, Renderer};
 use crate::list;
 use crate::route::Query;
 use crate::selection::Selection;
 use crate::status::Cause;
 use crate::stored::Stored;
 use crate::watch_event::EventKind;
-use crate::{Resource, Status, watch_event};
+use crate::{Status, watch_event};
 
 /// What a watch request asks for, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,9 +69,8 @@ impl WatchOptions {
 /// How far a watch has come, and what it shows.
 #[derive(Debug)]
 pub(crate) struct Cursor {
-    resource: Arc<Resource>,
     selection: Selection,
-    form: Form,
+    renderer: Renderer,
     /// What happened up to this version was told.
     position: u64,
     /// What is left of the initial events.
@@ -135,9 +134,9 @@ impl Cursor {
             collection.check_not_compacted(version).map_err(|too_old| Status::version_too_old(version, too_old.0))?;
             position = version;
         }
-        let resource = collection.resource.clone();
+        let renderer = Renderer::new(form, collection.resource.clone());
         let mark_due = options.initial_events && options.bookmarks;
-        Ok(Self { resource, selection, form, position, initial, mark_due, options })
+        Ok(Self { selection, renderer, position, initial, mark_due, options })
     }
 
     /// Some of what is left of the initial events, or the mark after them. Empty once all that was told.
@@ -146,7 +145,7 @@ impl Cursor {
             if !std::mem::take(&mut self.mark_due) {
                 return Vec::new();
             }
-            let mark = self.form.bookmark(&self.resource, self.position, true);
+            let mark = self.renderer.bookmark(self.position, true);
             return vec![Line::new(LineKind::InitialEventsEnd, mark)];
         }
         let count = self.initial.len().min(BATCH_LEN_MAX);
@@ -171,7 +170,7 @@ impl Cursor {
     }
 
     /// What an event means to this watch; `None` where it is not concerned.
-    pub(crate) fn line(&self, event: &Event) -> Option<Line> {
+    pub(crate) fn line(&mut self, event: &Event) -> Option<Line> {
         let was = event.previous.as_ref().is_some_and(|previous| self.selection.matches(previous));
         let is = event.kind != EventKind::Deleted && self.selection.matches(&event.object);
         match (was, is) {
@@ -180,20 +179,20 @@ impl Cursor {
             (true, true) => Some(self.change(EventKind::Modified, &event.object)),
             (true, false) if event.kind == EventKind::Deleted => Some(self.change(EventKind::Deleted, &event.object)),
             (true, false) => {
-                let line = event.left(&self.resource);
-                Some(Line::new(LineKind::Change, self.form.convert_line(&self.resource, line)))
+                let line = event.left(self.renderer.resource());
+                Some(Line::new(LineKind::Change, self.renderer.deletion(line)))
             }
         }
     }
 
-    fn change(&self, kind: EventKind, object: &Stored) -> Line {
-        let (bytes, more) = self.form.event(&self.resource, kind, object);
+    fn change(&mut self, kind: EventKind, object: &Stored) -> Line {
+        let (bytes, more) = self.renderer.event(kind, object);
         Line { what: LineKind::Change, bytes, more }
     }
 
     /// A bookmark at the position, where the client takes them.
     pub(crate) fn bookmark(&self) -> Option<Line> {
-        let bookmark = || Line::new(LineKind::Bookmark, self.form.bookmark(&self.resource, self.position, false));
+        let bookmark = || Line::new(LineKind::Bookmark, self.renderer.bookmark(self.position, false));
         self.options.bookmarks.then(bookmark)
     }
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::{Resource, Status};
+use crate::Status;
 
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +37,9 @@ impl EventKind {
     }
 }
 
+/// What ends the line of a change, after the object.
+pub(crate) const SUFFIX: &[u8] = b"}\n";
+
 /// One line of a watch: an envelope of this type around this object.
 pub(crate) fn line(type_: &str, object: &Value) -> Bytes {
     let mut line = json!({"type": type_, "object": object}).to_string();
@@ -49,8 +52,18 @@ pub(crate) fn error(status: &Status) -> Bytes {
     line("ERROR", &status.to_value())
 }
 
-/// A bookmark's object of this kind: nothing but a version, and the mark of the end of the initial events.
-pub(crate) fn bookmark_object(kind: &str, api_version: &str, version: u64, initial_events_end: bool) -> Value {
+/// The line of a change whose object has these bytes.
+pub(crate) fn wrap(kind: EventKind, object: &[u8]) -> Bytes {
+    Bytes::from([kind.prefix(), object, SUFFIX].concat())
+}
+
+/// The object in the line of a change of this kind. Shares the bytes.
+pub(crate) fn object_of(kind: EventKind, line: &Bytes) -> Bytes {
+    line.slice(kind.prefix().len()..line.len() - SUFFIX.len())
+}
+
+/// A bookmark: an object of this kind with nothing but a version, and the mark of the end of the initial events.
+pub(crate) fn bookmark(kind: &str, api_version: &str, version: u64, initial_events_end: bool) -> Bytes {
     let mut object = json!({
         "kind": kind, "apiVersion": api_version,
         "metadata": {"resourceVersion": version.to_string(), "creationTimestamp": null},
@@ -58,11 +71,5 @@ pub(crate) fn bookmark_object(kind: &str, api_version: &str, version: u64, initi
     if initial_events_end {
         object["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
     }
-    object
-}
-
-/// A bookmark of a watch of whole objects.
-pub(crate) fn bookmark(resource: &Resource, version: u64, initial_events_end: bool) -> Bytes {
-    let object = bookmark_object(&resource.kind, &resource.api_version(), version, initial_events_end);
     line("BOOKMARK", &object)
 }

@@ -12,7 +12,8 @@ use serde_json::json;
 use crate::collection::HistoryLimits;
 use crate::rng::Rng;
 use crate::store::{CollectionId, Store};
-use crate::{Registry, Resource, ResourceName};
+use crate::write::Target;
+use crate::{Registry, Resource, ResourceName, pods};
 
 /// The present moment on both clocks.
 #[derive(Clone, Copy, Debug)]
@@ -94,12 +95,21 @@ impl World {
     pub(crate) fn create_namespace(&mut self, name: &str, now: Now) {
         if self.namespace(name).is_none() {
             // A name that is not valid makes none, and the object in it is refused for that.
-            let _ = self.create(
-                self.namespaces,
-                &crate::write::Target::default(),
-                json!({"metadata": {"name": name}}),
-                now,
-            );
+            let _ = self.create(self.namespaces, &Target::default(), json!({"metadata": {"name": name}}), now);
+        }
+    }
+
+    /// Puts in realistic pods, with their namespaces and nodes.
+    pub(crate) fn preload_pods(&mut self, count: usize, now: Now) {
+        let resource = self.resource(self.pods);
+        let nodes = self.id(&"nodes".into()).filter(|_| count > 0);
+        for (id, node) in nodes.into_iter().flat_map(|id| (0..pods::NODES).map(move |node| (id, node))) {
+            // The names are new and valid.
+            let _ = self.create(id, &Target { direct: true, ..Target::default() }, pods::node(node), now);
+        }
+        for index in 0..count {
+            self.create_namespace(&pods::namespace(index), now);
+            self.store.put(self.pods, pods::draft(&resource, index));
         }
     }
 
