@@ -1,11 +1,11 @@
 //! What a delta FIFO may look up: client-go's `KeyListerGetter`.
 
-use kubewire_indexer::{Object, ObjectKey};
+use kubewire_indexer::{Indexer, Object, ObjectKey};
 
 /// The objects that a consumer has taken out of a delta FIFO and stored, so that the FIFO can tell which ones
 /// a list lacks, and resync the rest.
 ///
-/// An [`Indexer`](kubewire_indexer::Indexer) is one. The methods are called while the FIFO is locked: they
+/// An [`Indexer`] is one. The methods are called while the FIFO is locked: they
 /// must not call back into it, nor wait for anything that does.
 pub trait KnownObjects<O: Object>: Send + Sync {
     /// The keys of all objects.
@@ -17,5 +17,19 @@ pub trait KnownObjects<O: Object>: Send + Sync {
     /// Whether there is an object under a key.
     fn is_known(&self, key: &ObjectKey) -> bool {
         self.known(key).is_some()
+    }
+}
+
+impl<O: Object> KnownObjects<O> for Indexer<O> {
+    fn known_keys(&self) -> Vec<ObjectKey> {
+        self.list_keys()
+    }
+
+    fn known(&self, key: &ObjectKey) -> Option<O> {
+        self.get_by_key(key)
+    }
+
+    fn is_known(&self, key: &ObjectKey) -> bool {
+        self.contains(key)
     }
 }

@@ -23,7 +23,7 @@ mod reflector_error;
 mod reflector_options;
 mod reflector_status;
 mod reporter;
-mod resource_version;
+pub(crate) mod resource_version;
 mod retry_window;
 mod rules;
 mod watch_pace;

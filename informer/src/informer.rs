@@ -1,0 +1,400 @@
+//! The shared index informer: one cache, many handlers.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kubewire_indexer::{IndexConflict, Indexer, Indexers, Object};
+use kubewire_listwatch::ListerWatcher;
+use kubewire_ratelimit::Clock;
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use crate::informer_store::InformerStore;
+use crate::latch::Latch;
+use crate::listeners::Listeners;
+use crate::processing::Applier;
+use crate::reflector::resource_version::is_older;
+use crate::reflector::{Reflector, ReflectorMonitor, ReflectorOptions, RunError};
+use crate::{
+    DeltaFifo, DeltaFifoOptions, HandlerOptions, InformerOptions, InformerPhase, InformerStatus, Registration,
+    ResourceEventHandler, ResourceEventHandlerFuncs, RunningInformer, Stopped, Subscription,
+};
+
+/// Keeps a store in step with what a server has, and tells handlers of each change: client-go's
+/// `SharedIndexInformer`. Cloning gives another handle to the same informer.
+///
+/// It does nothing before [`start`](Self::start), and runs once. The store can be read at any time by
+/// [`indexer`](Self::indexer); handlers come and go at any time. See the [crate] for a complete example.
+pub struct Informer<O: Object> {
+    core: Arc<Core<O>>,
+}
+
+/// What makes and runs the reflector, once it is known how often to resync.
+type RunReflector<O> = Box<
+    dyn FnOnce(
+            Arc<InformerStore<O>>,
+            ReflectorOptions,
+            CancellationToken,
+        ) -> (ReflectorMonitor, BoxFuture<'static, Result<(), RunError>>)
+        + Send,
+>;
+
+struct Core<O: Object> {
+    resource: String,
+    indexer: Indexer<O>,
+    fifo: DeltaFifo<O>,
+    listeners: Arc<Listeners<O>>,
+    clock: Clock,
+    /// Taken by the start. Nothing is called under its lock.
+    reflector: Mutex<Option<(RunReflector<O>, ReflectorOptions)>>,
+    /// Set by the start.
+    monitor: OnceLock<ReflectorMonitor>,
+    /// Ends everything.
+    stop: CancellationToken,
+    /// The store does not change any more.
+    stopped: Latch,
+    /// Why it ended though nobody asked for it.
+    panic: OnceLock<RunError>,
+}
+
+/// Why no indices were added.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddIndexersError {
+    /// A name is taken.
+    #[error(transparent)]
+    Conflict(#[from] IndexConflict),
+    /// The informer has stopped.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Why a version will not be reached.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WaitForVersionError {
+    /// It is no decimal number, so nothing can be said to be older or newer.
+    #[error("the version {0:?} is no decimal number, so that none can be said to be newer")]
+    NotComparable(String),
+    /// The informer has stopped.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+impl<O: Object> Informer<O> {
+    /// An informer of what this lists and watches, with the default options.
+    pub fn new(lister_watcher: impl ListerWatcher<Object = O>) -> Self {
+        let indexer = Indexer::new();
+        Self::with_indexer(lister_watcher, indexer, InformerOptions::new())
+    }
+
+    /// An informer with these options. The error names an index that was given twice.
+    pub fn with_options(
+        lister_watcher: impl ListerWatcher<Object = O>,
+        mut options: InformerOptions<O>,
+    ) -> Result<Self, IndexConflict> {
+        let indexer = Indexer::with_indexers(std::mem::take(&mut options.indexers))?;
+        Ok(Self::with_indexer(lister_watcher, indexer, options))
+    }
+
+    fn with_indexer(
+        lister_watcher: impl ListerWatcher<Object = O>,
+        indexer: Indexer<O>,
+        options: InformerOptions<O>,
+    ) -> Self {
+        let resource = options.description.unwrap_or_else(|| lister_watcher.resource());
+        let fifo = DeltaFifo::new(DeltaFifoOptions {
+            delivery: options.delivery,
+            known_objects: Some(Arc::new(indexer.clone())),
+            transform: options.transform,
+            ..DeltaFifoOptions::default()
+        });
+        let run: RunReflector<O> = Box::new(move |store, options, stop| {
+            let reflector = Reflector::with_options(lister_watcher, store, options);
+            (reflector.monitor(), reflector.run(stop).boxed())
+        });
+        Self {
+            core: Arc::new(Core {
+                resource,
+                indexer,
+                fifo,
+                listeners: Listeners::new(options.resync_period, Latch::default()),
+                reflector: Mutex::new(Some((run, options.reflector.clock(options.clock.clone())))),
+                clock: options.clock,
+                monitor: OnceLock::new(),
+                stop: CancellationToken::new(),
+                stopped: Latch::default(),
+                panic: OnceLock::new(),
+            }),
+        }
+    }
+
+    /// Adds a handler, before the start or while it runs. It is told of everything that is in the store, as part
+    /// of its initial list, and then of each change: none is left out, and none comes twice.
+    ///
+    /// The same kind of handler may be added any number of times; each is by itself.
+    pub fn add_handler(&self, handler: impl ResourceEventHandler<O>) -> Result<Registration, Stopped> {
+        self.add_handler_with(handler, HandlerOptions::new())
+    }
+
+    /// Adds a handler with these options, see [`add_handler`](Self::add_handler).
+    pub fn add_handler_with<H: ResourceEventHandler<O>>(
+        &self,
+        handler: H,
+        options: HandlerOptions,
+    ) -> Result<Registration, Stopped> {
+        let name = options.name.unwrap_or_else(|| std::any::type_name::<H>().to_owned());
+        let listener = self.core.listeners.add(
+            name,
+            options.buffering,
+            options.resync_period,
+            Some(Box::new(handler)),
+            self.core.clock.now(),
+        )?;
+        Ok(Registration::new(listener))
+    }
+
+    /// A stream of what a handler would be told, see [`Subscription`].
+    pub fn subscribe(&self) -> Result<Subscription<O>, Stopped> {
+        self.subscribe_with(HandlerOptions::new())
+    }
+
+    /// A stream with these options, see [`Subscription`].
+    pub fn subscribe_with(&self, options: HandlerOptions) -> Result<Subscription<O>, Stopped> {
+        let name = options.name.unwrap_or_else(|| "subscription".to_owned());
+        let now = self.core.clock.now();
+        let listener = self.core.listeners.add(name, options.buffering, options.resync_period, None, now)?;
+        Ok(Subscription::new(listener))
+    }
+
+    /// Begins to list and watch, in tasks of its own on the present runtime, until `stop` is cancelled or what
+    /// is returned is dropped. An informer runs once: a second call logs a warning and changes nothing.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    pub fn start(&self, stop: CancellationToken) -> RunningInformer {
+        let core = Arc::clone(&self.core);
+        let Some((run_reflector, options)) = core.reflector.lock().take() else {
+            tracing::warn!(resource = %core.resource, "the informer has been started before; it runs only once");
+            return RunningInformer::inert();
+        };
+        let runtime = Handle::current();
+        let check_period = core.listeners.start(runtime.clone());
+        let store = Arc::new(InformerStore::new(core.fifo.clone(), Arc::clone(&core.listeners), core.clock.clone()));
+        let (monitor, reflector) = run_reflector(store, options.resync_period(check_period), core.stop.clone());
+        // It was empty: only the one start gets here.
+        let _ = core.monitor.set(monitor);
+        let own_stop = core.stop.clone();
+        let task = runtime.spawn(core.run(reflector, stop));
+        RunningInformer::new(own_stop, task)
+    }
+
+    /// Stops it for ever, also where it has not been started. Handlers that are being called end by themselves;
+    /// what waits for them is thrown away. The store stays as it is and can be read.
+    pub fn stop(&self) {
+        self.core.stop.cancel();
+        if self.core.reflector.lock().take().is_some() {
+            self.core.end();
+        }
+    }
+
+    /// The store. Whoever writes into it cheats all others.
+    pub fn indexer(&self) -> Indexer<O> {
+        self.core.indexer.clone()
+    }
+
+    /// Adds indices, also while it runs.
+    pub fn add_indexers(&self, indexers: Indexers<O>) -> Result<(), AddIndexersError> {
+        if self.is_stopped() {
+            return Err(Stopped.into());
+        }
+        Ok(self.core.indexer.add_indexers(indexers)?)
+    }
+
+    /// What is listed and watched.
+    pub fn resource(&self) -> &str {
+        &self.core.resource
+    }
+
+    /// Whether the first list is in the store. Of the handlers it says nothing, see
+    /// [`Registration::has_synced`].
+    pub fn has_synced(&self) -> bool {
+        self.core.listeners.store_synced.is_set()
+    }
+
+    /// Waits until [`has_synced`](Self::has_synced); an error if it stops before. Cancel-safe.
+    pub async fn synced(&self) -> Result<(), Stopped> {
+        tokio::select! {
+            biased;
+            () = self.core.listeners.store_synced.wait() => Ok(()),
+            () = self.core.stopped.wait() => Err(Stopped),
+        }
+    }
+
+    /// Whether it has stopped: the store does not change any more.
+    pub fn is_stopped(&self) -> bool {
+        self.core.stopped.is_set()
+    }
+
+    /// The version that the reflector has come to; empty before the first list.
+    pub fn last_sync_resource_version(&self) -> String {
+        self.core.monitor.get().map(ReflectorMonitor::resource_version).unwrap_or_default()
+    }
+
+    /// Waits until the store has taken in all that the server sent up to this version: with the version that a
+    /// write has answered, the store then has that write or something newer.
+    ///
+    /// The version has to be one of the resource that is watched. It is reached by the next event or bookmark at
+    /// or after it. Cancel-safe.
+    pub async fn wait_for_version(&self, version: &str) -> Result<(), WaitForVersionError> {
+        if version.is_empty() || !version.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(WaitForVersionError::NotComparable(version.to_owned()));
+        }
+        loop {
+            let moved = self.core.fifo.version_moved();
+            tokio::pin!(moved);
+            moved.as_mut().enable();
+            let applied = self.core.fifo.applied_version();
+            if !applied.is_empty() && !is_older(&applied, version) {
+                return Ok(());
+            }
+            tokio::select! {
+                biased;
+                () = moved => {}
+                () = self.core.stopped.wait() => return Err(Stopped.into()),
+            }
+        }
+    }
+
+    /// How it is doing. Cost: a few short locks and allocations.
+    pub fn status(&self) -> InformerStatus {
+        let core = &self.core;
+        let reflector = core.monitor.get().map(ReflectorMonitor::status).unwrap_or_default();
+        let phase = match core.monitor.get() {
+            _ if self.is_stopped() => InformerPhase::Stopped,
+            Some(_) => InformerPhase::Running,
+            None => InformerPhase::New,
+        };
+        let now = core.clock.now();
+        InformerStatus {
+            resource: core.resource.clone(),
+            phase,
+            synced: self.has_synced(),
+            staleness: reflector.last_heard.map(|heard| now.saturating_duration_since(heard)),
+            reflector,
+            objects: core.indexer.len(),
+            pending: core.fifo.len(),
+            applied_version: core.fifo.applied_version(),
+            handlers: core.listeners.status(),
+            panic: core.panic.get().map(ToString::to_string),
+        }
+    }
+}
+
+impl<O: Object> Core<O> {
+    /// Runs until it is stopped: the reflector in a task of its own, the handlers each in theirs, and the store
+    /// in this one.
+    async fn run(
+        self: Arc<Self>,
+        reflector: impl Future<Output = Result<(), RunError>> + Send + 'static,
+        stop: CancellationToken,
+    ) {
+        // Also where the runtime is shut down and drops this future, or where an object panics.
+        let end = EndOnDrop(Arc::clone(&self));
+        let this = Arc::clone(&self);
+        let reflector = tokio::spawn(async move {
+            if let Err(panic) = reflector.await {
+                let _ = this.panic.set(panic);
+            }
+            this.stop.cancel();
+        });
+        self.process(&stop).await;
+        drop(end);
+        // It has caught its panics itself.
+        let _ = reflector.await;
+        self.listeners.ended().await;
+    }
+
+    /// Moves what the reflector has queued into the store, and tells the handlers.
+    async fn process(&self, stop: &CancellationToken) {
+        let mut applier = Applier::new(self.indexer.clone());
+        let listeners = &*self.listeners;
+        loop {
+            let mut popped = tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = self.stop.cancelled() => return,
+                () = listeners.joining() => {
+                    listeners.welcome(&self.indexer);
+                    continue;
+                }
+                () = self.fifo.synced(), if !listeners.store_synced.is_set() => {
+                    listeners.store_is_synced();
+                    continue;
+                }
+                popped = self.fifo.pop_batch(BATCH_LEN_MAX) => match popped {
+                    Ok(popped) => popped,
+                    Err(_) => return,
+                },
+            };
+            let initial = popped.is_initial();
+            applier.apply(popped.take_entries(), initial, &mut |told| listeners.tell(told));
+            drop(popped);
+            tokio::task::coop::consume_budget().await;
+        }
+    }
+
+    /// The store will not change any more.
+    fn end(&self) {
+        self.stop.cancel();
+        self.fifo.close();
+        self.stopped.set();
+        self.listeners.stop();
+    }
+}
+
+struct EndOnDrop<O: Object>(Arc<Core<O>>);
+
+impl<O: Object> Drop for EndOnDrop<O> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+impl<O: Object> Clone for Informer<O> {
+    fn clone(&self) -> Self {
+        Self { core: Arc::clone(&self.core) }
+    }
+}
+
+impl<O: Object> fmt::Debug for Informer<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Informer").field(&self.status()).finish()
+    }
+}
+
+/// A store with its informer, and one handler: client-go's `NewIndexerInformer`.
+///
+/// `handler` gets a handler that does nothing, and gives it back with what it shall do. A resync period of zero
+/// means none. The error names an index that was given twice.
+pub fn new_indexer_informer<L: ListerWatcher>(
+    lister_watcher: L,
+    resync_period: Duration,
+    handler: impl FnOnce(ResourceEventHandlerFuncs<L::Object>) -> ResourceEventHandlerFuncs<L::Object>,
+    indexers: Indexers<L::Object>,
+) -> Result<(Indexer<L::Object>, Informer<L::Object>), IndexConflict> {
+    let options = InformerOptions::new().resync_period(resync_period).indexers(indexers);
+    let informer = Informer::with_options(lister_watcher, options)?;
+    // A new informer is not stopped, so it takes the handler.
+    let _ = informer.add_handler(handler(ResourceEventHandlerFuncs::new()));
+    Ok((informer.indexer(), informer))
+}
+
+/// The most entries that go into the store in one step. A newcomer among the handlers waits for no more.
+const BATCH_LEN_MAX: usize = 256;

@@ -1,0 +1,265 @@
+//! PURE. What waits for one handler.
+//!
+//! Invariants, checked by `validate`:
+//! - L1: `initial_left` is the number of initial additions that wait, plus the one that the handler is at.
+//! - L2: a key stands in `order` exactly if it is in `pending`, and once.
+//! - L3: once closed, nothing waits.
+
+use std::collections::VecDeque;
+use std::task::Waker;
+
+use hashbrown::HashMap;
+use kubewire_indexer::ObjectKey;
+
+use super::net_change::NetChange;
+use crate::Notification;
+use crate::notification::Told;
+
+/// How the notifications for a handler that lags behind are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Buffering {
+    /// Every one of them, in order, without a bound, as in client-go: memory grows with the number of events
+    /// that the handler lags behind. The room is given back when it has caught up.
+    #[default]
+    Unbounded,
+    /// One net change for each key: from the state that the handler was last told to the present one. What
+    /// came and went meanwhile is not told. Memory is bounded by the number of keys. Keys come in the order of
+    /// their first waiting change.
+    Coalescing,
+}
+
+/// What waits for one handler, and how far it is with it.
+#[derive(Debug)]
+pub(crate) struct Buffer<O> {
+    waiting: Waiting<O>,
+    /// Initial additions whose call has not returned.
+    initial_left: usize,
+    /// Notifications of unchanged objects whose call has not returned. Not counted where changes are coalesced:
+    /// rounds do not pile up there.
+    resyncs_left: usize,
+    /// What the handler is at, if it is at something.
+    at: Option<At>,
+    /// Whether everything that was there when the handler was added is in the buffer or told.
+    joined: bool,
+    closed: bool,
+    /// Who waits for the next notification.
+    waker: Option<Waker>,
+    told: u64,
+    coalesced: u64,
+}
+
+/// What counts of a notification that was taken.
+#[derive(Clone, Copy, Debug, Default)]
+struct At {
+    /// It is an addition of the initial list.
+    initial: bool,
+    /// Nothing has changed.
+    resync: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum Waiting<O> {
+    /// Each with the answer whether it tells of an unchanged object.
+    Unbounded(VecDeque<(Notification<O>, bool)>),
+    Coalescing {
+        order: VecDeque<ObjectKey>,
+        pending: HashMap<ObjectKey, NetChange<O>>,
+    },
+}
+
+/// What a taker gets.
+pub(crate) enum Next<O> {
+    Notification(Notification<O>),
+    /// Nothing waits.
+    Empty,
+    /// Nothing will come any more.
+    Closed,
+}
+
+/// What the shell has to drop when it has unlocked.
+#[derive(Debug)]
+#[expect(dead_code, reason = "kept only to be dropped elsewhere")]
+pub(crate) enum Garbage<O> {
+    Notification(Notification<O>),
+    Objects(Vec<O>),
+    Waiting(Waiting<O>),
+}
+
+impl<O> Buffer<O> {
+    pub(crate) fn new(buffering: Buffering) -> Self {
+        Self {
+            waiting: Waiting::new(buffering),
+            initial_left: 0,
+            resyncs_left: 0,
+            at: None,
+            joined: false,
+            closed: false,
+            waker: None,
+            told: 0,
+            coalesced: 0,
+        }
+    }
+
+    /// Adds a notification. Gives back who is to be woken, and what is to be dropped.
+    pub(crate) fn push(&mut self, told: Told<O>) -> (Option<Waker>, Option<Garbage<O>>) {
+        if self.closed {
+            return (None, Some(Garbage::Notification(told.notification)));
+        }
+        if matches!(told.notification, Notification::Added { is_in_initial_list: true, .. }) {
+            self.initial_left += 1;
+        }
+        let mut garbage = None;
+        match &mut self.waiting {
+            Waiting::Unbounded(queue) => {
+                self.resyncs_left += usize::from(told.resync);
+                queue.push_back((told.notification, told.resync));
+            }
+            Waiting::Coalescing { order, pending } => {
+                let change = pending.entry(told.key).or_insert_with_key(|key| {
+                    order.push_back(key.clone());
+                    NetChange::none()
+                });
+                let mut objects = Vec::new();
+                self.coalesced += u64::from(!change.is_none());
+                if change.join(told.notification, &mut objects) {
+                    self.initial_left -= 1;
+                }
+                garbage = (!objects.is_empty()).then_some(Garbage::Objects(objects));
+            }
+        }
+        (self.waker.take(), garbage)
+    }
+
+    /// Everything that was there when the handler was added has been pushed.
+    pub(crate) fn join(&mut self) {
+        self.joined = true;
+    }
+
+    /// Whether all that was there when the handler was added is told.
+    pub(crate) fn has_told_initial(&self) -> bool {
+        self.joined && self.initial_left == 0
+    }
+
+    /// Takes the next notification. The one before counts as told.
+    pub(crate) fn next(&mut self) -> Next<O> {
+        self.told();
+        if self.closed {
+            return Next::Closed;
+        }
+        let Some((notification, resync)) = self.waiting.next() else { return Next::Empty };
+        let initial = matches!(notification, Notification::Added { is_in_initial_list: true, .. });
+        self.at = Some(At { initial, resync });
+        Next::Notification(notification)
+    }
+
+    /// The call for the notification that was taken last has returned, in whatever way.
+    pub(crate) fn told(&mut self) {
+        if let Some(At { initial, resync }) = self.at.take() {
+            self.told += 1;
+            self.initial_left -= usize::from(initial);
+            self.resyncs_left -= usize::from(resync);
+        }
+    }
+
+    /// Whether what a resync told is not all told yet.
+    pub(crate) fn has_resyncs_left(&self) -> bool {
+        self.resyncs_left > 0
+    }
+
+    /// Whoever waits now is woken by the next push or by the close. Gives back who waited before.
+    pub(crate) fn wait(&mut self, waker: Waker) -> Option<Waker> {
+        self.waker.replace(waker)
+    }
+
+    /// Throws away what waits, and takes nothing more.
+    pub(crate) fn close(&mut self) -> (Option<Waker>, Garbage<O>) {
+        self.closed = true;
+        let waiting = std::mem::replace(&mut self.waiting, Waiting::new(Buffering::Unbounded));
+        (self.waker.take(), Garbage::Waiting(waiting))
+    }
+
+    /// How many notifications wait, of those that are coalesced how many keys.
+    pub(crate) fn len(&self) -> usize {
+        match &self.waiting {
+            Waiting::Unbounded(queue) => queue.len(),
+            Waiting::Coalescing { order, .. } => order.len(),
+        }
+    }
+
+    /// How many calls have returned.
+    pub(crate) fn count_told(&self) -> u64 {
+        self.told
+    }
+
+    /// How many notifications were merged into others that waited.
+    pub(crate) fn count_coalesced(&self) -> u64 {
+        self.coalesced
+    }
+
+    #[cfg(test)]
+    pub(crate) fn validate(&self) {
+        if let Waiting::Coalescing { order, pending } = &self.waiting {
+            assert_eq!(order.len(), pending.len(), "L2");
+            assert!(order.iter().all(|key| pending.contains_key(key)), "L2");
+        }
+        assert!(
+            self.initial_left <= self.len() + usize::from(self.at.is_some_and(|at| at.initial)) || self.closed,
+            "L1"
+        );
+        assert!(!self.closed || self.len() == 0, "L3");
+    }
+}
+
+impl<O> Waiting<O> {
+    fn new(buffering: Buffering) -> Self {
+        match buffering {
+            Buffering::Unbounded => Self::Unbounded(VecDeque::new()),
+            Buffering::Coalescing => Self::Coalescing { order: VecDeque::new(), pending: HashMap::new() },
+        }
+    }
+
+    fn next(&mut self) -> Option<(Notification<O>, bool)> {
+        match self {
+            Self::Unbounded(queue) => {
+                let next = queue.pop_front();
+                if queue.is_empty() && queue.capacity() > KEPT_CAPACITY {
+                    queue.shrink_to(KEPT_CAPACITY);
+                }
+                next
+            }
+            Self::Coalescing { order, pending } => {
+                let next = next_change(order, pending).map(|notification| (notification, false));
+                if order.is_empty() && order.capacity() > KEPT_CAPACITY {
+                    order.shrink_to(KEPT_CAPACITY);
+                    pending.shrink_to(KEPT_CAPACITY);
+                }
+                next
+            }
+        }
+    }
+}
+
+/// Passes over the keys of which nothing is left to tell.
+fn next_change<O>(
+    order: &mut VecDeque<ObjectKey>,
+    pending: &mut HashMap<ObjectKey, NetChange<O>>,
+) -> Option<Notification<O>> {
+    loop {
+        let key = order.front()?;
+        let next = pending.get_mut(key).and_then(NetChange::take);
+        if pending.get(key).is_none_or(NetChange::is_none) {
+            pending.remove(key);
+            order.pop_front();
+        }
+        if next.is_some() {
+            return next;
+        }
+    }
+}
+
+/// The room that an empty buffer keeps, in notifications.
+const KEPT_CAPACITY: usize = 1024;
+
+#[cfg(test)]
+mod tests;

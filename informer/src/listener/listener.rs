@@ -1,0 +1,206 @@
+//! The shell around one handler's buffer.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+
+use kubewire_indexer::Object;
+use parking_lot::Mutex;
+
+use super::buffer::{Buffer, Buffering, Next};
+use crate::latch::Latch;
+use crate::listeners::Listeners;
+use crate::notification::Told;
+use crate::panics::panic_text;
+use crate::{HandlerStatus, Notification, ResourceEventHandler};
+
+/// One handler, or one subscription: what waits for it, and how it is doing.
+pub(crate) struct Listener<O: Object> {
+    name: String,
+    /// Guards all that waits. Nothing is called, woken or dropped under it.
+    buffer: Mutex<Buffer<O>>,
+    /// A resync goes to it, and so does an update that has changed nothing: what the last check said.
+    due: AtomicBool,
+    /// The first list is in the store.
+    store_synced: Latch,
+    /// The first list is in the store, and all that was there when the listener was added is told.
+    synced: Latch,
+    /// It was removed, or the informer has stopped.
+    closed: Latch,
+    /// No call is running, and none will begin.
+    ended: Latch,
+    panics: AtomicU64,
+    /// Whom to leave.
+    listeners: Weak<Listeners<O>>,
+}
+
+impl<O: Object> Listener<O> {
+    pub(crate) fn new(
+        name: String,
+        buffering: Buffering,
+        store_synced: Latch,
+        listeners: Weak<Listeners<O>>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            name,
+            buffer: Mutex::new(Buffer::new(buffering)),
+            due: AtomicBool::new(true),
+            store_synced,
+            synced: Latch::default(),
+            closed: Latch::default(),
+            ended: Latch::default(),
+            panics: AtomicU64::new(0),
+            listeners,
+        })
+    }
+
+    pub(crate) fn is_due(&self) -> bool {
+        self.due.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_due(&self, due: bool) {
+        self.due.store(due, Ordering::Release);
+    }
+
+    pub(crate) fn is_behind_with_resync(&self) -> bool {
+        self.buffer.lock().has_resyncs_left()
+    }
+
+    /// Puts a notification into the buffer, and wakes who waits for it.
+    pub(crate) fn push(&self, told: Told<O>) {
+        let (waker, garbage) = self.buffer.lock().push(told);
+        drop(garbage);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Everything that was there when the listener was added has been pushed.
+    pub(crate) fn join(&self) {
+        self.buffer.lock().join();
+        self.check_synced();
+    }
+
+    /// To be called whenever one of the conditions may have come true.
+    pub(crate) fn check_synced(&self) {
+        if self.store_synced.is_set() && !self.synced.is_set() && self.buffer.lock().has_told_initial() {
+            self.synced.set();
+        }
+    }
+
+    /// Throws away what waits and takes nothing more.
+    pub(crate) fn close(&self) {
+        let (waker, garbage) = self.buffer.lock().close();
+        drop(garbage);
+        self.closed.set();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// No call is running, and none will begin.
+    pub(crate) fn end(&self) {
+        self.ended.set();
+    }
+
+    /// The call for the notification that was given out last has returned.
+    fn told(&self) {
+        self.buffer.lock().told();
+        self.check_synced();
+    }
+
+    /// Gives out the next notification; the one before counts as told. `None` once the listener is removed or
+    /// the informer has stopped.
+    pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Notification<O>>> {
+        let mut buffer = self.buffer.lock();
+        let next = buffer.next();
+        let former = match next {
+            Next::Empty => buffer.wait(cx.waker().clone()),
+            _ => None,
+        };
+        drop(buffer);
+        drop(former);
+        self.check_synced();
+        match next {
+            Next::Notification(notification) => Poll::Ready(Some(notification)),
+            Next::Empty => Poll::Pending,
+            Next::Closed => Poll::Ready(None),
+        }
+    }
+
+    /// Calls the handler until the listener is removed or the informer stops.
+    pub(crate) async fn run(self: Arc<Self>, mut handler: Box<dyn ResourceEventHandler<O>>) {
+        // Also where the runtime is shut down and drops this future.
+        let _end = EndOnDrop(&self);
+        while let Some(notification) = poll_fn(|cx| self.poll_next(cx)).await {
+            self.call(&mut *handler, notification);
+            self.told();
+            tokio::task::coop::consume_budget().await;
+        }
+        drop(handler);
+    }
+
+    fn call(&self, handler: &mut dyn ResourceEventHandler<O>, notification: Notification<O>) {
+        let key = notification.key();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| handler.handle(notification))) {
+            self.panics.fetch_add(1, Ordering::Relaxed);
+            let text = panic_text(&*panic);
+            tracing::error!(handler = %self.name, %key, panic = text, "an event handler panicked; its next event follows");
+        }
+    }
+}
+
+struct EndOnDrop<'a, O: Object>(&'a Listener<O>);
+
+impl<O: Object> Drop for EndOnDrop<'_, O> {
+    fn drop(&mut self) {
+        self.0.close();
+        self.0.end();
+    }
+}
+
+/// A listener of any object, for [`Registration`](crate::Registration).
+pub(crate) trait AnyListener: Send + Sync {
+    fn synced(&self) -> &Latch;
+    fn ended(&self) -> &Latch;
+    fn closed(&self) -> &Latch;
+    /// Begins no new call, and leaves the informer.
+    fn remove(&self);
+    fn status(&self) -> HandlerStatus;
+}
+
+impl<O: Object> AnyListener for Listener<O> {
+    fn synced(&self) -> &Latch {
+        &self.synced
+    }
+
+    fn ended(&self) -> &Latch {
+        &self.ended
+    }
+
+    fn closed(&self) -> &Latch {
+        &self.closed
+    }
+
+    fn remove(&self) {
+        self.close();
+        match self.listeners.upgrade() {
+            Some(listeners) => listeners.remove(self),
+            None => self.end(),
+        }
+    }
+
+    fn status(&self) -> HandlerStatus {
+        let buffer = self.buffer.lock();
+        HandlerStatus {
+            name: self.name.clone(),
+            backlog: buffer.len(),
+            told: buffer.count_told(),
+            coalesced: buffer.count_coalesced(),
+            panics: self.panics.load(Ordering::Relaxed),
+            synced: self.synced.is_set(),
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! All handlers of one informer: client-go's `sharedProcessor`.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kubewire_indexer::{Indexer, Object};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio_util::task::TaskTracker;
+
+use crate::latch::Latch;
+use crate::listener::{AnyListener, Buffering, Listener};
+use crate::notification::Told;
+use crate::resync::{self, ResyncTimer};
+use crate::{HandlerStatus, Notification, ResourceEventHandler, Stopped};
+
+/// Who is told. All changes come from one task, so that a newcomer can be told of the store between two of them:
+/// nothing is lost and nothing is told twice, without a lock around the store.
+pub(crate) struct Listeners<O: Object> {
+    /// Guards the set of listeners and their resync timers. Nothing is called, woken or dropped under it.
+    state: Mutex<State<O>>,
+    /// Told when a newcomer waits for the store.
+    joining: Notify,
+    /// The informer's period; what a handler asks for that says nothing.
+    resync_period: Duration,
+    /// The first list is in the store.
+    pub(crate) store_synced: Latch,
+    /// The tasks of the handlers.
+    tasks: TaskTracker,
+}
+
+struct State<O: Object> {
+    phase: Phase,
+    entries: Vec<Entry<O>>,
+    /// Those of `entries` that are told of changes, as a list that can be walked without the lock.
+    joined: Arc<[Arc<Listener<O>>]>,
+    /// How often resync checks are made; set at the start.
+    check_period: Duration,
+}
+
+enum Phase {
+    New,
+    Running(Handle),
+    Stopped,
+}
+
+struct Entry<O: Object> {
+    listener: Arc<Listener<O>>,
+    timer: ResyncTimer,
+    /// Until the start. A subscription has none.
+    handler: Option<Box<dyn ResourceEventHandler<O>>>,
+    /// Whether a task calls the handler, and so will say when the last call has ended.
+    has_task: bool,
+    /// Whether it has yet to be told of what is in the store.
+    is_new: bool,
+}
+
+impl<O: Object> Listeners<O> {
+    pub(crate) fn new(resync_period: Duration, store_synced: Latch) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State {
+                phase: Phase::New,
+                entries: Vec::new(),
+                joined: Arc::from([]),
+                check_period: Duration::ZERO,
+            }),
+            joining: Notify::new(),
+            resync_period,
+            store_synced,
+            tasks: TaskTracker::new(),
+        })
+    }
+
+    /// Adds a listener, with a handler or (for a subscription) without one.
+    pub(crate) fn add(
+        self: &Arc<Self>,
+        name: String,
+        buffering: Buffering,
+        resync_period: Option<Duration>,
+        handler: Option<Box<dyn ResourceEventHandler<O>>>,
+        now: Instant,
+    ) -> Result<Arc<Listener<O>>, Stopped> {
+        let listener = Listener::new(name, buffering, self.store_synced.clone(), Arc::downgrade(self));
+        let timer = ResyncTimer::new(resync_period.unwrap_or(self.resync_period), now);
+        let mut entry = Entry { listener: Arc::clone(&listener), timer, handler, has_task: false, is_new: false };
+        let mut state = self.state.lock();
+        let runtime = match &state.phase {
+            Phase::Stopped => {
+                drop(state);
+                return Err(Stopped);
+            }
+            Phase::New => None,
+            Phase::Running(runtime) => Some(runtime.clone()),
+        };
+        let handler = runtime.as_ref().and_then(|_| entry.handler.take());
+        entry.has_task = handler.is_some();
+        entry.is_new = runtime.is_some();
+        state.entries.push(entry);
+        let former = state.publish();
+        drop(state);
+        drop(former);
+        match runtime {
+            Some(runtime) => {
+                if let Some(handler) = handler {
+                    self.tasks.spawn_on(Arc::clone(&listener).run(handler), &runtime);
+                }
+                self.joining.notify_one();
+            }
+            None => listener.join(),
+        }
+        Ok(listener)
+    }
+
+    /// Lets a listener go. It is closed already.
+    pub(crate) fn remove(&self, listener: &Listener<O>) {
+        let mut state = self.state.lock();
+        let place = state.entries.iter().position(|entry| std::ptr::eq(&*entry.listener, listener));
+        let entry = place.map(|place| state.entries.swap_remove(place));
+        let former = state.publish();
+        drop(state);
+        drop(former);
+        if entry.is_some_and(|entry| !entry.has_task) {
+            listener.end();
+        }
+    }
+
+    /// Begins to call the handlers. Says how often resync checks are to be made.
+    pub(crate) fn start(&self, runtime: Handle) -> Duration {
+        let mut state = self.state.lock();
+        let asked = state.entries.iter().map(|entry| entry.timer.asked());
+        let check_period = resync::check_period(self.resync_period, asked);
+        state.check_period = check_period;
+        let handlers: Vec<_> = state
+            .entries
+            .iter_mut()
+            .filter_map(|entry| {
+                entry.has_task = entry.handler.is_some();
+                Some((Arc::clone(&entry.listener), entry.handler.take()?))
+            })
+            .collect();
+        state.phase = Phase::Running(runtime.clone());
+        drop(state);
+        for (listener, handler) in handlers {
+            self.tasks.spawn_on(listener.run(handler), &runtime);
+        }
+        check_period
+    }
+
+    /// Takes nobody in any more, and lets everybody go after the call that is running.
+    pub(crate) fn stop(&self) {
+        let mut state = self.state.lock();
+        state.phase = Phase::Stopped;
+        let entries = std::mem::take(&mut state.entries);
+        let former = state.publish();
+        drop(state);
+        drop(former);
+        for entry in entries {
+            entry.listener.close();
+            if !entry.has_task {
+                entry.listener.end();
+            }
+        }
+        self.tasks.close();
+    }
+
+    /// Waits until all handlers' tasks have ended. Cancel-safe.
+    pub(crate) async fn ended(&self) {
+        self.tasks.wait().await;
+    }
+
+    /// Waits until there is a newcomer to [`welcome`](Self::welcome). Cancel-safe.
+    pub(crate) async fn joining(&self) {
+        self.joining.notified().await;
+    }
+
+    /// Tells newcomers of all that is in the store, and from now on of its changes. Only the task that changes
+    /// the store may call it.
+    pub(crate) fn welcome(&self, indexer: &Indexer<O>) {
+        let newcomers: Vec<_> = {
+            let state = self.state.lock();
+            state.entries.iter().filter(|entry| entry.is_new).map(|entry| Arc::clone(&entry.listener)).collect()
+        };
+        if newcomers.is_empty() {
+            return;
+        }
+        for (key, object) in indexer.store().entries() {
+            for listener in &newcomers {
+                let notification = Notification::Added { object: object.clone(), is_in_initial_list: true };
+                listener.push(Told { key: key.clone(), notification, resync: false });
+            }
+        }
+        let mut state = self.state.lock();
+        for entry in &mut state.entries {
+            entry.is_new &= !newcomers.iter().any(|listener| Arc::ptr_eq(listener, &entry.listener));
+        }
+        let former = state.publish();
+        drop(state);
+        drop(former);
+        newcomers.iter().for_each(|listener| listener.join());
+    }
+
+    /// Puts notifications into the buffers of all for whom they are.
+    pub(crate) fn tell(&self, told: Vec<Told<O>>) {
+        let joined = Arc::clone(&self.state.lock().joined);
+        let Some((last, others)) = joined.split_last() else { return };
+        for told in told {
+            for listener in others.iter().filter(|listener| !told.resync || listener.is_due()) {
+                listener.push(told.clone());
+            }
+            if !told.resync || last.is_due() {
+                last.push(told);
+            }
+        }
+    }
+
+    /// A resync check: says whether any listener is due.
+    pub(crate) fn check_resync(&self, now: Instant) -> bool {
+        let mut state = self.state.lock();
+        let check_period = state.check_period;
+        let mut any = false;
+        for entry in &mut state.entries {
+            let due = entry.timer.check(check_period, entry.listener.is_behind_with_resync(), now);
+            entry.listener.set_due(due);
+            any |= due;
+        }
+        any
+    }
+
+    /// The first list is in the store, and everybody has been told of it.
+    pub(crate) fn store_is_synced(&self) {
+        self.store_synced.set();
+        let joined = Arc::clone(&self.state.lock().joined);
+        joined.iter().for_each(|listener| listener.check_synced());
+    }
+
+    pub(crate) fn status(&self) -> Vec<HandlerStatus> {
+        let listeners: Vec<_> = self.state.lock().entries.iter().map(|entry| Arc::clone(&entry.listener)).collect();
+        listeners.iter().map(|listener| listener.status()).collect()
+    }
+}
+
+impl<O: Object> State<O> {
+    /// Makes the list of those who are told. Gives back the former one.
+    fn publish(&mut self) -> Arc<[Arc<Listener<O>>]> {
+        let joined = self.entries.iter().filter(|entry| !entry.is_new).map(|entry| Arc::clone(&entry.listener));
+        std::mem::replace(&mut self.joined, joined.collect())
+    }
+}

@@ -1,0 +1,14 @@
+//! Tests of the delta FIFO and of the informer against a server in memory, on paused time.
+
+mod cache_sync;
+mod delivery;
+mod fifo;
+mod hammer;
+mod handlers;
+mod inside_callbacks;
+mod late_handlers;
+mod lifecycle;
+mod recorder;
+mod resync;
+mod source;
+mod transform;
