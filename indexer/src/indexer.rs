@@ -7,8 +7,8 @@ use std::sync::Arc;
 use hashbrown::Equivalent;
 
 use crate::{
-    Deleted, IndexConflict, IndexError, IndexFailure, IndexFunc, Indexers, KeyError, Object, ObjectKey, Store,
-    UnknownIndex, Write,
+    Change, Deleted, IndexConflict, IndexError, IndexFailure, IndexFunc, Indexers, KeyError, Object, ObjectKey, Store,
+    TransactionError, UnknownIndex,
 };
 
 /// The usual name of the index by namespace, as client-go's `NamespaceIndex`. Listers use it where it exists.
@@ -61,55 +61,6 @@ impl<O: Object> Indexers<O> {
 /// ```
 pub struct Indexer<O> {
     store: Store<ObjectKey, O>,
-}
-
-/// One write of an [`Indexer::apply`], by a key that the caller has at hand.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change<O> {
-    /// Adds the object, or replaces the one of the same key.
-    Put {
-        /// Where to put it.
-        key: ObjectKey,
-        /// The object; its version is remembered.
-        object: O,
-    },
-    /// Removes the object of this key, if there is one.
-    Delete {
-        /// What to remove.
-        key: ObjectKey,
-        /// The state in which it was deleted, if that is known: its version is remembered.
-        last: Option<O>,
-    },
-}
-
-impl<O: Object> Change<O> {
-    /// Puts the object under its own key.
-    pub fn put(object: O) -> Result<Self, KeyError> {
-        Ok(Self::Put { key: object.try_key()?, object })
-    }
-
-    /// Removes a deleted object. A tombstone's key counts, whatever its object says, and its version does not.
-    pub fn delete(deleted: Deleted<O>) -> Result<Self, KeyError> {
-        Ok(match deleted {
-            Deleted::Known(object) => Self::Delete { key: object.try_key()?, last: Some(object) },
-            Deleted::FinalStateUnknown { key, .. } => Self::Delete { key, last: None },
-        })
-    }
-
-    /// The version to remember, if this change has one.
-    fn version(&self) -> Option<String> {
-        match self {
-            Self::Put { object, .. } => version_of(object),
-            Self::Delete { last, .. } => last.as_ref().and_then(version_of),
-        }
-    }
-
-    fn into_write(self) -> Write<ObjectKey, O> {
-        match self {
-            Self::Put { key, object } => Write::Put(key, object),
-            Self::Delete { key, .. } => Write::Delete(key),
-        }
-    }
 }
 
 impl<O: Object> Indexer<O> {
@@ -179,6 +130,50 @@ impl<O: Object> Indexer<O> {
             change.into_write()
         });
         self.store.write(writes.collect(), version)
+    }
+
+    /// As [`apply`](Self::apply), where the key of some objects may be missing: those fail, all others are made, and
+    /// the error says which; as client-go's `Transaction`.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use kubewire_indexer::{Change, Id, Indexer, Meta};
+    ///
+    /// struct Pod(&'static str);
+    ///
+    /// impl Meta for Pod {
+    ///     fn id(&self) -> Id<'_> {
+    ///         Id::new("default", self.0)
+    ///     }
+    /// }
+    ///
+    /// let pods = Indexer::new();
+    /// let changes = ["a", "", "b"].map(|name| Change::put(Arc::new(Pod(name))));
+    /// let error = pods.transaction(changes).err().unwrap();
+    /// assert_eq!(error.made.iter().map(|(position, _)| *position).collect::<Vec<_>>(), [0, 2]);
+    /// assert_eq!(pods.len(), 2);
+    /// ```
+    pub fn transaction<E>(
+        &self,
+        changes: impl IntoIterator<Item = Result<Change<O>, E>>,
+    ) -> Result<Vec<Option<O>>, TransactionError<O, E>> {
+        let mut good = Vec::new();
+        let mut positions = Vec::new();
+        let mut failed = Vec::new();
+        for (position, change) in changes.into_iter().enumerate() {
+            match change {
+                Ok(change) => {
+                    good.push(change);
+                    positions.push(position);
+                }
+                Err(error) => failed.push((position, error)),
+            }
+        }
+        let replaced = self.apply(good);
+        if failed.is_empty() {
+            return Ok(replaced);
+        }
+        Err(TransactionError { made: positions.into_iter().zip(replaced).collect(), failed })
     }
 
     /// Replaces the whole content by a list, in one step: a reader sees the old content or the new one. The
@@ -281,7 +276,8 @@ impl<O: Object> Indexer<O> {
     }
 }
 
-fn version_of<O: Object>(object: &O) -> Option<String> {
+/// The version to remember of an object; none where it has none.
+pub(crate) fn version_of<O: Object>(object: &O) -> Option<String> {
     Some(object.id().resource_version).filter(|version| !version.is_empty()).map(str::to_owned)
 }
 

@@ -195,18 +195,19 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     ///
     /// Cost: the index function, then one clone for each result.
     pub fn index(&self, name: &str, value: &V) -> Result<Vec<V>, IndexError> {
-        let definition = self.definition(name)?;
-        let mut prepared = Prepared::default();
-        definition
-            .call(value, &mut prepared)
-            .map_err(|source| IndexError::Function { name: definition.name.clone(), source })?;
-        prepared.accept();
+        let prepared = self.prepare_one(name, value)?;
         let state = self.inner.state.read();
         let (_, index) = state.index(name).ok_or_else(|| unknown(name))?;
         let mut slots: Vec<SlotId> = prepared.get(0, 1, 0).flat_map(|value| index.members(value)).copied().collect();
         slots.sort_unstable();
         slots.dedup();
         Ok(slots.into_iter().filter_map(|slot| state.entry(slot)).map(|(_, value)| value.clone()).collect())
+    }
+
+    /// The values that the index would give to this value, sorted, each once. It need not be stored.
+    pub fn index_values(&self, name: &str, value: &V) -> Result<Vec<String>, IndexError> {
+        let prepared = self.prepare_one(name, value)?;
+        Ok(prepared.get(0, 1, 0).map(str::to_owned).collect())
     }
 
     /// The values that the index files under this text, in no order.
@@ -350,6 +351,18 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         old_value
     }
 
+    /// Removes a value if it is the expected one. The function runs under the lock: it must not be a user's.
+    pub(crate) fn remove_if<Q>(&self, key: &Q, expected: impl FnOnce(&V) -> bool)
+    where
+        Q: Equivalent<K> + Hash + ?Sized,
+    {
+        let hash = self.inner.hasher.hash_one(key);
+        let mut state = self.inner.state.write();
+        let removed = state.get(hash, key).is_some_and(|(_, value)| expected(value)).then(|| state.remove(hash, key));
+        drop(state);
+        drop(removed);
+    }
+
     pub(crate) fn write(&self, writes: Vec<Write<K, V>>, version: Option<String>) -> Vec<Option<V>> {
         let hashes: Vec<u64> = writes.iter().map(|write| self.inner.hasher.hash_one(write.key())).collect();
         let mut prepared = Prepared::default();
@@ -442,12 +455,26 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         Arc::clone(self.inner.state.read().definitions())
     }
 
-    fn definition(&self, name: &str) -> Result<Arc<Definition<K, V>>, UnknownIndex> {
-        let state = self.inner.state.read();
-        state.index(name).map(|(definition, _)| Arc::clone(definition)).ok_or_else(|| unknown(name))
+    /// The values of one index for a value that need not be stored.
+    fn prepare_one(&self, name: &str, value: &V) -> Result<Prepared, IndexError> {
+        let definition = {
+            let state = self.inner.state.read();
+            state.index(name).map(|(definition, _)| Arc::clone(definition)).ok_or_else(|| unknown(name))?
+        };
+        let mut prepared = Prepared::default();
+        definition
+            .call(value, &mut prepared)
+            .map_err(|source| IndexError::Function { name: definition.name.clone(), source })?;
+        prepared.accept();
+        Ok(prepared)
     }
 
-    fn members<T>(&self, name: &str, value: &str, pick: impl Fn(&(K, V)) -> T) -> Result<Vec<T>, UnknownIndex> {
+    pub(crate) fn members<T>(
+        &self,
+        name: &str,
+        value: &str,
+        pick: impl Fn(&(K, V)) -> T,
+    ) -> Result<Vec<T>, UnknownIndex> {
         let state = self.inner.state.read();
         let (_, index) = state.index(name).ok_or_else(|| unknown(name))?;
         let members = index.members(value);
