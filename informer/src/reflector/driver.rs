@@ -12,8 +12,9 @@ use kubewire_ratelimit::Clock;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::alarm::Alarm;
+use super::consistency_check;
 use super::gathering::Gathering;
-use super::machine::{Activity, Change, Heard, Machine, Rang, Step};
+use super::machine::{Activity, Change, Heard, Machine, Note, Rang, Step};
 use super::reflector_error::ReflectorErrorKind;
 use super::reflector_options::ShouldResync;
 use super::reflector_status::ReflectorPhase;
@@ -27,6 +28,7 @@ pub(crate) struct Driver<L: ListerWatcher, S: ?Sized> {
     pub(crate) minder: Minder<S>,
     pub(crate) stream: Option<WatchStream<L::Object>>,
     pub(crate) gathering: Gathering<L::Object>,
+    pub(crate) check_streaming_lists: bool,
 }
 
 /// What is minded while a request, a read or a sleep is under way: the stop, and the machine's alarm.
@@ -59,7 +61,7 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
                 Step::List { options, anew } => self.list(&options, anew).await,
                 Step::Watch(options) => self.open(&options).await,
                 Step::Read => self.read().await,
-                Step::Replace { resource_version } => Some(self.replace(resource_version)),
+                Step::Replace { resource_version } => self.replace(resource_version).await,
                 Step::Sleep => self.sleep().await,
             };
             let Some(next) = next else { return };
@@ -223,14 +225,29 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
         Ok(())
     }
 
-    /// The list is complete.
-    fn replace(&mut self, resource_version: String) -> Step {
+    /// The list is complete. `None`: stopped.
+    async fn replace(&mut self, resource_version: String) -> Option<Step> {
+        if self.check_streaming_lists && self.stream.is_some() {
+            self.check(&resource_version).await?;
+        }
         let list = std::mem::take(&mut self.gathering).into_replacement(resource_version);
         self.store.replace(list);
         let now = self.minder.clock.now();
         let step = self.minder.machine.replaced(now);
         self.reporter.monitor.list_taken_in(self.minder.machine.last_version(), now);
-        step
+        Some(step)
+    }
+
+    /// Compares what was streamed with an ordinary list. `None`: stopped.
+    async fn check(&mut self, version: &str) -> Option<()> {
+        let check = consistency_check::difference(&self.lister_watcher, &*self.store, &self.gathering, version);
+        match self.minder.mind(check).await {
+            Minded::Answer(Ok(Some(kind))) => self.reporter.note(Note::Failed { kind, tell: true }),
+            Minded::Answer(Err(error)) => tracing::warn!(%error, "a streaming list could not be checked"),
+            Minded::Answer(Ok(None)) | Minded::Instead(_) => {}
+            Minded::Stopped => return None,
+        }
+        Some(())
     }
 
     async fn sleep(&mut self) -> Option<Step> {

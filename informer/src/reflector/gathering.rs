@@ -64,6 +64,11 @@ impl<O: Object> Gathering<O> {
         }
     }
 
+    /// The objects so far.
+    pub(crate) fn items(&self) -> &[Admitted<O>] {
+        &self.items
+    }
+
     /// The list is complete, at this version.
     pub(crate) fn into_replacement(self, resource_version: String) -> Replacement<O> {
         let mut list = Replacement::new(self.items, resource_version);

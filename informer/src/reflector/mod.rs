@@ -9,6 +9,7 @@
 //! An informer has a reflector inside. Alone it is of use to whoever wants lists and events without a cache.
 
 mod alarm;
+mod consistency_check;
 mod driver;
 mod error_handler;
 mod failure_delay;

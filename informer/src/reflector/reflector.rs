@@ -145,7 +145,8 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Reflector<L, S> {
 
     fn driver(self, resource: &str, stop: CancellationToken) -> Driver<L, S> {
         let Self { lister_watcher, store, options, monitor } = self;
-        let ReflectorOptions { mut rules, clock, random, should_resync, error_handler } = options;
+        let ReflectorOptions { mut rules, check_streaming_lists, clock, random, should_resync, error_handler } =
+            options;
         rules.watch_list &= lister_watcher.supports_watch_list();
         let machine = Machine::new(rules, random.unwrap_or_default());
         let minder = Minder {
@@ -163,7 +164,15 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Reflector<L, S> {
             clock,
             log_limit: Mutex::new(LogLimit::default()),
         };
-        Driver { lister_watcher, store, reporter, minder, stream: None, gathering: Gathering::default() }
+        Driver {
+            lister_watcher,
+            store,
+            reporter,
+            minder,
+            stream: None,
+            gathering: Gathering::default(),
+            check_streaming_lists,
+        }
     }
 }
 

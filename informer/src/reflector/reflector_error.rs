@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kubewire_indexer::ObjectKey;
 use kubewire_listwatch::{ErrorClass, ItemError, RequestError};
 
 use crate::AdmitError;
@@ -51,6 +52,15 @@ pub enum ReflectorErrorKind {
     /// The server began a streaming list and did not end it. An ordinary list follows.
     #[error("the server did not mark the end of the initial events; it seems not to support streaming lists")]
     NoEndMark,
+    /// A streaming list and an ordinary one at the same version differ; see
+    /// [`check_streaming_lists`](super::ReflectorOptions::check_streaming_lists).
+    #[error("a streaming list and an ordinary list at version {version} differ, first in {key}")]
+    Inconsistent {
+        /// The first object that differs.
+        key: ObjectKey,
+        /// The version of both.
+        version: String,
+    },
     /// An object of a list or an event could not be decoded. It is skipped; what is cached under its key stays.
     #[error("skipped an object that cannot be decoded: {0}")]
     Item(#[source] ItemError),
@@ -104,7 +114,7 @@ impl ReflectorErrorKind {
             Self::VeryShortWatch | Self::NoEndMark => ErrorClass::Truncated,
             Self::NoListVersion | Self::RepeatedToken | Self::Item(_) | Self::UnknownEvent(_) => ErrorClass::Decode,
             Self::OlderAnswer { .. } => ErrorClass::Unavailable,
-            Self::NotTaken(_) => ErrorClass::Other,
+            Self::NotTaken(_) | Self::Inconsistent { .. } => ErrorClass::Other,
         }
     }
 

@@ -18,6 +18,7 @@ pub(crate) type ShouldResync = Arc<dyn Fn() -> bool + Send + Sync>;
 #[must_use = "options do nothing before they are given to a reflector"]
 pub struct ReflectorOptions {
     pub(crate) rules: Rules,
+    pub(crate) check_streaming_lists: bool,
     pub(crate) clock: Clock,
     pub(crate) random: Option<Random>,
     pub(crate) should_resync: Option<ShouldResync>,
@@ -92,6 +93,14 @@ impl ReflectorOptions {
     /// its cache goes back in time.
     pub fn refuse_older_answers(mut self, refuse: bool) -> Self {
         self.rules.refuse_older_answers = refuse;
+        self
+    }
+
+    /// Whether each streaming list is compared with an ordinary list at its version, and a difference told to the
+    /// error handler. Default no: it is for tests of servers and costs a second list, as client-go's
+    /// `KUBE_WATCHLIST_INCONSISTENCY_DETECTOR` does (which panics).
+    pub fn check_streaming_lists(mut self, check: bool) -> Self {
+        self.check_streaming_lists = check;
         self
     }
 

@@ -107,3 +107,28 @@ async fn objects_that_trickle_in_keep_a_streaming_list_alive() {
     assert_eq!(told.len(), 1);
     running.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_streaming_list_is_compared_with_an_ordinary_one_only_where_that_is_asked_for() {
+    for (listed, told) in [(&["a@1", "b@2"][..], 0), (&["a@1", "b@3"], 1), (&["a@1"], 1)] {
+        let count = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+        let counter = std::sync::Arc::clone(&count);
+        let options = ReflectorOptions::new().check_streaming_lists(true).error_handler(move |error| {
+            assert!(error.to_string().contains("differ, first in ns/b"), "{error}");
+            counter.fetch_add(1, Ordering::Relaxed);
+        });
+        let running = Running::start(true, options);
+        running.server.watch().await.open().send("+a@1 +b@2 b@5!");
+        let list = running.server.list().await;
+        assert_eq!((list.version(), list.options.resource_version_match), ("5", Some(VersionMatch::Exact)));
+        list.ok(listed, "5");
+        running.store.until("list 5: a@1 b@2").await;
+        assert_eq!(count.load(Ordering::Relaxed), told);
+        running.stop().await;
+    }
+    let running = Running::start(true, ReflectorOptions::new());
+    running.server.watch().await.open().send("+a@1 b@5!");
+    running.store.until("list 5: a@1").await;
+    assert!(running.server.is_quiet());
+    running.stop().await;
+}
