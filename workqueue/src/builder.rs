@@ -1,0 +1,79 @@
+//! A queue with more than the defaults.
+
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use kubewire_ratelimit::{Clock, RateLimiter};
+
+use crate::metrics::{MetricsProvider, metrics_provider};
+use crate::order::{Fifo, Order};
+use crate::queue::Queue;
+use crate::rate_limiting::RateLimitingQueue;
+use crate::shared::Shared;
+
+/// Builds a [`Queue`] or a [`RateLimitingQueue`]; made by [`Queue::builder`].
+///
+/// ```
+/// use kubewire_workqueue::{Queue, RateLimitingQueue, ratelimit::ManualClock};
+///
+/// let time = ManualClock::new();
+/// let queue: Queue<String> = Queue::builder().name("invoices").clock(time.clock()).build();
+/// assert_eq!(queue.name(), "invoices");
+/// ```
+#[must_use = "a builder does nothing until `build` or `build_rate_limiting`"]
+pub struct QueueBuilder<K> {
+    name: String,
+    metrics: Option<Arc<dyn MetricsProvider>>,
+    clock: Clock,
+    order: Box<dyn Order<K>>,
+}
+
+impl<K: Eq + Hash + Clone> QueueBuilder<K> {
+    pub(crate) fn new() -> Self {
+        Self { name: String::new(), metrics: None, clock: Clock::system(), order: Box::new(Fifo::default()) }
+    }
+
+    /// The name under which its metrics run. A queue without a name has no metrics.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Who makes its metrics; default: whom [`set_metrics_provider`](crate::set_metrics_provider) was given, if any.
+    pub fn metrics(mut self, provider: Arc<dyn MetricsProvider>) -> Self {
+        self.metrics = Some(provider);
+        self
+    }
+
+    /// Its clock; default: the system's.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// In which order it hands out what waits; default: [`Fifo`].
+    pub fn order(mut self, order: impl Order<K> + 'static) -> Self {
+        self.order = Box::new(order);
+        self
+    }
+
+    /// The queue.
+    pub fn build(self) -> Queue<K> {
+        let Self { name, metrics, clock, order } = self;
+        let provider = if name.is_empty() { None } else { metrics.or_else(metrics_provider) };
+        let metrics = provider.map(|provider| provider.queue_metrics(&name));
+        Queue { shared: Arc::new(Shared::new(name, clock, metrics, order)) }
+    }
+
+    /// The queue with a limiter for [`add_rate_limited`](RateLimitingQueue::add_rate_limited).
+    pub fn build_rate_limiting(self, limiter: impl RateLimiter<K> + Send + 'static) -> RateLimitingQueue<K> {
+        RateLimitingQueue::with_queue(self.build(), limiter)
+    }
+}
+
+impl<K> fmt::Debug for QueueBuilder<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueueBuilder").field("name", &self.name).field("clock", &self.clock).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,84 @@
+//! A key that was handed out.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::shared::Shared;
+use crate::state::{Claim, HandOut};
+
+/// A key that was got; it is *done* when this is dropped, also by a panic.
+///
+/// Until then nobody else gets the key. If it was added meanwhile, it waits again once it is done. Derefs to the key.
+///
+/// It may be sent to another task or thread, and outlives the handles of its queue.
+#[must_use = "dropping the guard at once says that the key is done"]
+pub struct Guard<K: Eq + Clone> {
+    key: K,
+    hold: Hold<K>,
+}
+
+/// Says done when dropped, once.
+struct Hold<K: Eq + Clone> {
+    shared: Arc<Shared<K>>,
+    /// `None`: somebody else says done.
+    claim: Option<Claim>,
+}
+
+impl<K: Eq + Clone> Guard<K> {
+    pub(crate) fn new(shared: &Arc<Shared<K>>, hand_out: HandOut<K>) -> Self {
+        let HandOut { key, claim, .. } = hand_out;
+        Self { key, hold: Hold { shared: Arc::clone(shared), claim: Some(claim) } }
+    }
+
+    /// The key.
+    pub const fn key(&self) -> &K {
+        &self.key
+    }
+
+    /// Says that the key is done; as dropping does.
+    pub fn done(self) {
+        drop(self);
+    }
+
+    /// Takes the key out, which stays in processing: nobody gets it again until
+    /// [`Queue::done`](crate::Queue::done) is called for it.
+    #[must_use = "the key stays in processing until `done` is called for it"]
+    pub fn into_key(self) -> K {
+        let Self { key, mut hold } = self;
+        hold.claim = None;
+        key
+    }
+}
+
+impl<K: Eq + Clone> Deref for Guard<K> {
+    type Target = K;
+
+    fn deref(&self) -> &K {
+        &self.key
+    }
+}
+
+impl<K: Eq + Clone> Drop for Hold<K> {
+    fn drop(&mut self) {
+        let Some(claim) = self.claim else { return };
+        let mut session = self.shared.begin();
+        let now = session.now;
+        let finished = session.state().done(claim, now);
+        session.report.worked = finished.as_ref().map(|finished| finished.worked);
+        drop(session);
+        drop(finished.and_then(|finished| finished.spare));
+    }
+}
+
+impl<K: Eq + Clone + fmt::Debug> fmt::Debug for Guard<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Guard").field(&self.key).finish()
+    }
+}
+
+impl<K: Eq + Clone + fmt::Display> fmt::Display for Guard<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.key.fmt(f)
+    }
+}

@@ -1,0 +1,162 @@
+//! The shell around the rules: one lock, and what has to be done once it is let go.
+
+use std::task::Waker;
+use std::time::Instant;
+
+use hashbrown::DefaultHashBuilder;
+use kubewire_ratelimit::Clock;
+use smallvec::SmallVec;
+
+use crate::drains::Drains;
+use crate::metrics::{QueueMetrics, Report};
+use crate::order::Order;
+use crate::state::{HandOut, State};
+use crate::sync::{Mutex, MutexGuard};
+use crate::waiters::Waiters;
+
+/// What all handles of a queue share.
+pub(crate) struct Shared<K> {
+    pub(crate) name: String,
+    pub(crate) clock: Clock,
+    /// Keys are hashed outside the lock.
+    pub(crate) hasher: DefaultHashBuilder,
+    pub(crate) metrics: Option<Box<dyn QueueMetrics>>,
+    /// The only lock of a queue. Under it no waker is woken, no metric told, no key hashed or dropped. Keys are compared
+    /// and cloned, and the order is asked.
+    inner: Mutex<Inner<K>>,
+}
+
+/// Guarded by `Shared::inner`.
+pub(crate) struct Inner<K> {
+    pub(crate) state: State<K>,
+    pub(crate) waiters: Waiters,
+    pub(crate) drains: Drains,
+}
+
+/// What a get that waits learns when it looks.
+pub(crate) enum Look<K> {
+    /// A key is handed out. The get has left the line.
+    Got(HandOut<K>),
+    /// Nothing waits, and nothing will. The get has left the line.
+    ShutDown,
+    /// Nothing waits: the get is in line and will be woken. Where there is a moment it also has to look again by itself
+    /// when that comes.
+    Wait(Option<Instant>),
+}
+
+impl<K: Eq + Clone> Shared<K> {
+    pub(crate) fn new(
+        name: String,
+        clock: Clock,
+        metrics: Option<Box<dyn QueueMetrics>>,
+        order: Box<dyn Order<K>>,
+    ) -> Self {
+        let inner = Inner { state: State::new(order), waiters: Waiters::default(), drains: Drains::default() };
+        Self { name, clock, hasher: DefaultHashBuilder::default(), metrics, inner: Mutex::new(inner) }
+    }
+
+    /// Begins an operation: locks, and adds the delayed keys that are due by now.
+    pub(crate) fn begin(&self) -> Session<'_, K> {
+        let now = self.clock.now();
+        let inner = Some(self.inner.lock());
+        let mut session = Session { shared: self, now, inner, wakers: SmallVec::new(), report: Report::default() };
+        session.report.adds = session.inner().state.promote(now);
+        session
+    }
+
+    /// A get looks for a key; it stands at `place` where it is in line already. Never waits.
+    pub(crate) fn look(&self, place: &mut Option<usize>, waker: &Waker) -> Look<K> {
+        let mut session = self.begin();
+        let former = place.and_then(|place| session.inner().waiters.hush(place));
+        // The first in line comes first, though it may be another that looks because a moment has come.
+        session.call();
+        let hand_out = session.take(*place);
+        let Inner { state, waiters, .. } = session.inner();
+        let look = if let Some(hand_out) = hand_out {
+            place.take().into_iter().for_each(|place| waiters.leave(place));
+            Look::Got(hand_out)
+        } else if state.is_shutting_down() {
+            place.take().into_iter().for_each(|place| waiters.leave(place));
+            Look::ShutDown
+        } else {
+            let place = *place.get_or_insert_with(|| waiters.join());
+            waiters.stay(place, waker.clone());
+            Look::Wait(waiters.keep_time(place, state.next_due()))
+        };
+        drop(session);
+        drop(former);
+        look
+    }
+}
+
+/// One operation on a queue: holds the lock, and gathers what has to be done after it. When it is dropped, also by a
+/// panic, those in line are called for the keys that wait, the drains are told, the lock is let go, and then the rest
+/// is done.
+pub(crate) struct Session<'a, K: Eq + Clone> {
+    shared: &'a Shared<K>,
+    /// The present moment, as of the beginning.
+    pub(crate) now: Instant,
+    /// `None` only while it is dropped.
+    inner: Option<MutexGuard<'a, Inner<K>>>,
+    wakers: SmallVec<[Waker; 2]>,
+    pub(crate) report: Report,
+}
+
+impl<K: Eq + Clone> Session<'_, K> {
+    pub(crate) fn inner(&mut self) -> &mut Inner<K> {
+        self.inner.as_mut().expect("a session holds the lock until it is dropped")
+    }
+
+    pub(crate) fn state(&mut self) -> &mut State<K> {
+        &mut self.inner().state
+    }
+
+    /// Has these woken once the lock is let go.
+    pub(crate) fn wake(&mut self, wakers: impl IntoIterator<Item = Waker>) {
+        self.wakers.extend(wakers);
+    }
+}
+
+impl<K: Eq + Clone> Session<'_, K> {
+    /// Hands out a key that is not reserved for another than who stands at `place`.
+    pub(crate) fn take(&mut self, place: Option<usize>) -> Option<HandOut<K>> {
+        let now = self.now;
+        let Inner { state, waiters, .. } = self.inner();
+        let for_others = waiters.called() - usize::from(place.is_some_and(|place| waiters.is_called(place)));
+        let may_take = state.is_shutting_down() || state.len() > for_others;
+        let hand_out = if may_take { state.get(now) } else { None }?;
+        self.report.waited = Some(hand_out.waited);
+        Some(hand_out)
+    }
+
+    /// Calls those in line for the keys that wait.
+    fn call(&mut self) {
+        let Some(Inner { state, waiters, .. }) = self.inner.as_deref_mut() else { return };
+        while state.len() > waiters.called() && !waiters.is_empty() {
+            self.wakers.extend(waiters.call_first());
+        }
+    }
+
+    /// Calls those in line, has one of them keep the time, ends the drains that are over.
+    fn settle(&mut self) {
+        self.call();
+        let Some(Inner { state, waiters, drains }) = self.inner.as_deref_mut() else { return };
+        if !waiters.is_empty() {
+            self.wakers.extend(waiters.appoint(state.next_due()));
+        }
+        if !drains.is_empty() {
+            self.wakers.extend(drains.settle(state.processing(), state.len()));
+        }
+    }
+}
+
+impl<K: Eq + Clone> Drop for Session<'_, K> {
+    fn drop(&mut self) {
+        self.settle();
+        self.inner = None;
+        self.wakers.drain(..).for_each(Waker::wake);
+        if let Some(metrics) = &self.shared.metrics {
+            std::mem::take(&mut self.report).tell(&**metrics);
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! PURE. What a queue knows of each key, and what each operation makes of it. No lock, no clock, no waiting.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+use crate::delay_heap::DelayHeap;
+use crate::keys::Keys;
+use crate::order::{Item, Order, Slot};
+
+/// The rules of the queue.
+///
+/// A key is idle, waits, or is processed; a processed one may be dirty, that is, wait again once it is done. Beside
+/// that, in any of these states, it may be delayed: added at a moment to come.
+///
+/// Invariants (checked by [`validate`](Self::validate); a panic of the order or of a key may break 3 for that key):
+/// 1. Each key has one entry. A key that is idle and not delayed has none.
+/// 2. `waiting` is the number of waiting keys, and the order holds each of them once.
+/// 3. No key is both idle and not delayed.
+/// 4. `processing` holds exactly the processed keys, each at the index that its entry tells.
+/// 5. Every delayed slot has an entry.
+/// 6. No two hand-outs have the same ticket.
+///
+/// Nothing here drops a key: what is not needed any more is given back.
+pub(crate) struct State<K> {
+    keys: Keys<K, Work>,
+    order: Box<dyn Order<K>>,
+    waiting: usize,
+    processing: Vec<Slot>,
+    delays: DelayHeap,
+    shutting_down: bool,
+    /// Delayed keys that a shut-down dropped.
+    dropped: usize,
+    next_ticket: u64,
+}
+
+#[derive(Debug)]
+enum Work {
+    Idle,
+    Waiting {
+        since: Instant,
+    },
+    Processing {
+        since: Instant,
+        ticket: u64,
+        /// Where it is in `State::processing`.
+        index: usize,
+        /// Since when it is to be processed again.
+        dirty: Option<Instant>,
+    },
+}
+
+/// A key that was handed out.
+pub(crate) struct HandOut<K> {
+    pub(crate) key: K,
+    pub(crate) claim: Claim,
+    /// How long the key waited.
+    pub(crate) waited: Duration,
+}
+
+/// Tells one hand-out of a key from all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    slot: Slot,
+    ticket: u64,
+}
+
+/// A key that is done.
+pub(crate) struct Finished<K> {
+    /// The key, where nothing more is known of it.
+    pub(crate) spare: Option<K>,
+    /// How long it was processed.
+    pub(crate) worked: Duration,
+}
+
+/// What became of an add.
+pub(crate) struct Added<K> {
+    /// Whether the key is to be processed anew because of it.
+    pub(crate) accepted: bool,
+    /// The key, where the queue has it already or wants none.
+    pub(crate) spare: Option<K>,
+}
+
+impl<K: Eq + Clone> State<K> {
+    pub(crate) fn new(order: Box<dyn Order<K>>) -> Self {
+        Self {
+            keys: Keys::new(),
+            order,
+            waiting: 0,
+            processing: Vec::new(),
+            delays: DelayHeap::default(),
+            shutting_down: false,
+            dropped: 0,
+            next_ticket: 0,
+        }
+    }
+
+    /// How many keys wait to be handed out.
+    pub(crate) const fn len(&self) -> usize {
+        self.waiting
+    }
+
+    pub(crate) fn processing(&self) -> usize {
+        self.processing.len()
+    }
+
+    pub(crate) fn delayed(&self) -> usize {
+        if self.shutting_down { 0 } else { self.delays.len() }
+    }
+
+    pub(crate) const fn is_shutting_down(&self) -> bool {
+        self.shutting_down
+    }
+
+    pub(crate) const fn dropped(&self) -> usize {
+        self.dropped
+    }
+
+    /// When the next delayed key is due.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        if self.shutting_down { None } else { self.delays.next_due() }
+    }
+
+    /// Adds the delayed keys that are due at `now`, in the order of their moments, each as of its moment; answers how
+    /// many were accepted. To be called before every other operation, so that none sees a due key as delayed.
+    pub(crate) fn promote(&mut self, now: Instant) -> u64 {
+        let mut accepted = 0;
+        if !self.shutting_down {
+            while let Some((slot, due)) = self.delays.pop_due(now) {
+                accepted += u64::from(self.mark(slot, due));
+            }
+        }
+        accepted
+    }
+
+    /// Adds `key`, which hashes to `hash`.
+    pub(crate) fn add(&mut self, hash: u64, key: K, now: Instant) -> Added<K> {
+        if self.shutting_down {
+            return Added { accepted: false, spare: Some(key) };
+        }
+        if let Some(slot) = self.keys.find(hash, &key) {
+            return Added { accepted: self.mark(slot, now), spare: Some(key) };
+        }
+        let slot = self.keys.insert(hash, key, Work::Idle);
+        Added { accepted: self.mark(slot, now), spare: None }
+    }
+
+    /// Adds `key` at `due`, or at the earlier moment for which it is delayed already. To be called for moments to come;
+    /// answers the key where the queue has it already or is shutting down.
+    pub(crate) fn add_at(&mut self, hash: u64, key: K, due: Instant) -> Option<K> {
+        if self.shutting_down {
+            return Some(key);
+        }
+        if let Some(slot) = self.keys.find(hash, &key) {
+            self.delays.insert(slot, due);
+            return Some(key);
+        }
+        let slot = self.keys.insert(hash, key, Work::Idle);
+        self.delays.insert(slot, due);
+        None
+    }
+
+    /// Takes the delay of `key` back; `None`: it has none. Answers the key where nothing more is known of it.
+    pub(crate) fn cancel(&mut self, hash: u64, key: &K) -> Option<Option<K>> {
+        let slot = self.keys.find(hash, key)?;
+        (!self.shutting_down && self.delays.remove(slot)).then(|| self.remove_if_idle(slot))
+    }
+
+    /// Hands out the next waiting key.
+    pub(crate) fn get(&mut self, now: Instant) -> Option<HandOut<K>> {
+        if self.waiting == 0 {
+            return None;
+        }
+        loop {
+            // An order that loses a key costs the order of the keys, and time, but never a key.
+            let slot = self.order.pop().or_else(|| self.any_waiting())?;
+            // What does not wait is passed over, should an order give it back twice.
+            let Some(&Work::Waiting { since }) = self.keys.get(slot) else { continue };
+            let key = self.clone_key(slot);
+            let ticket = self.next_ticket;
+            self.next_ticket += 1;
+            self.waiting -= 1;
+            let index = self.processing.len();
+            self.processing.push(slot);
+            self.set(slot, Work::Processing { since: now, ticket, index, dirty: None });
+            return Some(HandOut { key, claim: Claim { slot, ticket }, waited: now.saturating_duration_since(since) });
+        }
+    }
+
+    /// Finishes a hand-out; `None` where it is finished already.
+    pub(crate) fn done(&mut self, claim: Claim, now: Instant) -> Option<Finished<K>> {
+        match self.keys.get(claim.slot) {
+            Some(Work::Processing { ticket, .. }) if *ticket == claim.ticket => self.finish(claim.slot, now),
+            _ => None,
+        }
+    }
+
+    /// Finishes the processing of `key`; `None` where it is not processed.
+    pub(crate) fn done_key(&mut self, hash: u64, key: &K, now: Instant) -> Option<Finished<K>> {
+        let slot = self.keys.find(hash, key)?;
+        self.finish(slot, now)
+    }
+
+    /// From now on nothing is added but what is dirty when it is done. The delayed keys are dropped: they count no more,
+    /// and [`drop_delayed`](Self::drop_delayed) gives them back.
+    pub(crate) fn shut_down(&mut self) {
+        if !self.shutting_down {
+            self.dropped = self.delays.len();
+            self.shutting_down = true;
+        }
+    }
+
+    /// After the shut-down: gives back some of the keys of which nothing is known but a delay; none: that was all.
+    pub(crate) fn drop_delayed(&mut self) -> Vec<K> {
+        const BATCH: usize = 1024;
+        let mut spare = Vec::new();
+        if self.shutting_down {
+            while spare.len() < BATCH
+                && let Some(slot) = self.delays.pop_any()
+            {
+                spare.extend(self.remove_if_idle(slot));
+            }
+        }
+        spare
+    }
+
+    /// What is known of `key`.
+    pub(crate) fn find(&self, hash: u64, key: &K) -> Option<Known<'_, K>> {
+        let slot = self.keys.find(hash, key)?;
+        Some(self.known(slot, self.keys.key(slot), self.keys.get(slot)?))
+    }
+
+    /// All keys. O(n).
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Known<'_, K>> {
+        self.keys.iter().map(|(slot, key, work)| self.known(slot, key, work))
+    }
+
+    /// Since when each processed key is processed. O(processed).
+    pub(crate) fn processing_since(&self) -> impl Iterator<Item = Instant> {
+        self.processing.iter().filter_map(|&slot| match self.keys.get(slot) {
+            Some(Work::Processing { since, .. }) => Some(*since),
+            _ => None,
+        })
+    }
+
+    fn known<'a>(&'a self, slot: Slot, key: &'a K, work: &Work) -> Known<'a, K> {
+        let due = if self.shutting_down { None } else { self.delays.due(slot) };
+        let (waiting, processing) = match *work {
+            Work::Idle => (None, None),
+            Work::Waiting { since } => (Some(since), None),
+            Work::Processing { since, dirty, .. } => (dirty, Some(since)),
+        };
+        Known { key, waiting, processing, due }
+    }
+
+    /// Marks a key as to be processed; tells whether it was not before.
+    fn mark(&mut self, slot: Slot, now: Instant) -> bool {
+        match self.keys.get_mut(slot) {
+            Some(Work::Idle) => {
+                self.push(slot, now);
+                true
+            }
+            Some(Work::Processing { dirty: dirty @ None, .. }) => {
+                *dirty = Some(now);
+                true
+            }
+            Some(Work::Waiting { .. }) => {
+                self.order.touch(Item { slot, key: self.keys.key(slot) });
+                false
+            }
+            Some(Work::Processing { .. }) | None => false,
+        }
+    }
+
+    /// Has an idle key wait.
+    fn push(&mut self, slot: Slot, since: Instant) {
+        self.order.push(Item { slot, key: self.keys.key(slot) });
+        self.set(slot, Work::Waiting { since });
+        self.waiting += 1;
+    }
+
+    fn finish(&mut self, slot: Slot, now: Instant) -> Option<Finished<K>> {
+        let Some(&Work::Processing { since, index, dirty, .. }) = self.keys.get(slot) else { return None };
+        self.processing.swap_remove(index);
+        if let Some(&moved) = self.processing.get(index)
+            && let Some(Work::Processing { index: place, .. }) = self.keys.get_mut(moved)
+        {
+            *place = index;
+        }
+        self.set(slot, Work::Idle);
+        let spare = match dirty {
+            Some(since) => {
+                self.push(slot, since);
+                None
+            }
+            None => self.remove_if_idle(slot),
+        };
+        Some(Finished { spare, worked: now.saturating_duration_since(since) })
+    }
+
+    #[cold]
+    fn any_waiting(&self) -> Option<Slot> {
+        tracing::error!(waiting = self.waiting, "the order of a work queue has lost a key: correct its `pop`");
+        self.keys.iter().find(|(_, _, work)| matches!(work, Work::Waiting { .. })).map(|(slot, _, _)| slot)
+    }
+
+    /// A copy of the key in a slot that was just popped. Should copying panic, the key waits on, as the last.
+    fn clone_key(&mut self, slot: Slot) -> K {
+        let key = self.keys.key(slot);
+        catch_unwind(AssertUnwindSafe(|| key.clone())).unwrap_or_else(|panic| {
+            self.order.push(Item { slot, key });
+            resume_unwind(panic)
+        })
+    }
+
+    fn remove_if_idle(&mut self, slot: Slot) -> Option<K> {
+        let idle = matches!(self.keys.get(slot), Some(Work::Idle)) && self.delays.due(slot).is_none();
+        idle.then(|| self.keys.remove(slot))
+    }
+
+    fn set(&mut self, slot: Slot, work: Work) {
+        if let Some(entry) = self.keys.get_mut(slot) {
+            *entry = work;
+        }
+    }
+}
+
+/// What is known of one key.
+pub(crate) struct Known<'a, K> {
+    pub(crate) key: &'a K,
+    /// Since when it is to be processed: it waits, or is dirty where it is processed too.
+    pub(crate) waiting: Option<Instant>,
+    /// Since when it is processed.
+    pub(crate) processing: Option<Instant>,
+    /// When it is added.
+    pub(crate) due: Option<Instant>,
+}
+
+#[cfg(test)]
+impl<K: Eq + Clone> State<K> {
+    pub(crate) fn validate(&self) {
+        self.keys.validate();
+        let waiting = self.keys.iter().filter(|(_, _, work)| matches!(work, Work::Waiting { .. })).count();
+        assert_eq!(self.waiting, waiting, "invariant 2");
+        let mut processed = 0;
+        let mut tickets = std::collections::HashSet::new();
+        for (slot, _, work) in self.keys.iter() {
+            match work {
+                Work::Idle => assert!(self.delays.due(slot).is_some(), "invariant 3"),
+                Work::Waiting { .. } => {}
+                Work::Processing { index, ticket, .. } => {
+                    assert_eq!(self.processing[*index], slot, "invariant 4");
+                    assert!(*ticket < self.next_ticket && tickets.insert(ticket), "invariant 6");
+                    processed += 1;
+                }
+            }
+        }
+        assert_eq!(self.processing.len(), processed, "invariant 4");
+        self.delays.validate();
+        for (slot, _) in self.delays.iter() {
+            assert!(self.keys.get(slot).is_some(), "invariant 5");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,345 @@
+//! The rules as tables, and against a naive queue.
+
+use std::hash::BuildHasher;
+
+use hashbrown::DefaultHashBuilder;
+use proptest::prelude::*;
+
+use super::*;
+use crate::order::Fifo;
+
+/// A state whose keys are letters and whose clock counts milliseconds.
+struct Bench {
+    state: State<char>,
+    hasher: DefaultHashBuilder,
+    start: Instant,
+    millis: u64,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            state: State::new(Box::new(Fifo::default())),
+            hasher: DefaultHashBuilder::default(),
+            start: Instant::now(),
+            millis: 0,
+        }
+    }
+
+    fn now(&self) -> Instant {
+        self.start + Duration::from_millis(self.millis)
+    }
+
+    fn hash(&self, key: char) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    fn add(&mut self, key: char) -> bool {
+        self.state.add(self.hash(key), key, self.now()).accepted
+    }
+
+    fn add_after(&mut self, key: char, millis: u64) {
+        self.state.add_at(self.hash(key), key, self.now() + Duration::from_millis(millis));
+    }
+
+    fn cancel(&mut self, key: char) -> bool {
+        self.state.cancel(self.hash(key), &key).is_some()
+    }
+
+    fn get(&mut self) -> Option<char> {
+        self.state.get(self.now()).map(|hand_out| hand_out.key)
+    }
+
+    fn done(&mut self, key: char) -> bool {
+        self.state.done_key(self.hash(key), &key, self.now()).is_some()
+    }
+
+    fn advance(&mut self, millis: u64) -> u64 {
+        self.millis += millis;
+        self.state.promote(self.now())
+    }
+
+    /// Runs a script: `+a` add, `~a50` add after 50 ms, `-a` cancel the delay, `>` advance by 10 ms, `.a` done, `!` shut
+    /// down; and a bare letter is a get that must give it, `_` one that must give nothing.
+    fn run(&mut self, script: &str) {
+        for step in script.split_whitespace() {
+            let mut chars = step.chars();
+            let op = chars.next().unwrap();
+            let key = chars.next().unwrap_or(' ');
+            match op {
+                '+' => _ = self.add(key),
+                '~' => self.add_after(key, chars.as_str().parse().unwrap()),
+                '-' => _ = self.cancel(key),
+                '>' => _ = self.advance(10),
+                '.' => _ = self.done(key),
+                '!' => self.shut_down(),
+                '_' => assert_eq!(self.get(), None, "{script}"),
+                want => assert_eq!(self.get(), Some(want), "{script}"),
+            }
+            self.state.validate();
+        }
+    }
+
+    fn shut_down(&mut self) {
+        self.state.shut_down();
+        while !self.state.drop_delayed().is_empty() {}
+    }
+}
+
+#[test]
+fn rules_of_the_queue_as_a_table() {
+    #[rustfmt::skip]
+    let table = [
+        // keys come out as they went in, each once
+        "+a +b +a a b _",
+        // added while processed: waits again when done, as the last
+        "+a +b +c a +a .a b c a _",
+        "+a a +a _ .a a .a _",
+        "+a a +a +a +a _ .a a .a _",
+        // done of what is not processed: nothing
+        ".a +a .a .a a _ .a .a _",
+        // delays: the earliest counts, at its moment and not before
+        "~a50 > > > > _ > a .a > > _",
+        "~a50 ~a70 > > > > > a .a > > _",
+        "~a50 ~a30 > > > a .a > > _",
+        // due in the order of their moments, those of one moment as they were added
+        "~a30 ~b20 ~c10 ~d20 > > > c b d a _",
+        // an add takes no delay back, a cancel does
+        "~a20 +a a .a _ > > a _",
+        "~a20 -a > > > _",
+        "~a20 +a -a a .a > > > _",
+        // due while it waits: once; due while it is processed: when done
+        "~a10 +a > a _ .a _",
+        "~a10 +a a > _ .a a .a _",
+        // shut down: what waits and what is dirty still comes, nothing else
+        "+a +b a +a ! +c +a b .a a .a _ .b _",
+        "~a10 +b ! > > b .b _",
+        "~a10 +a a ! > .a _",
+    ];
+    for script in table {
+        Bench::new().run(script);
+    }
+}
+
+#[test]
+fn shut_down_counts_the_delayed_keys_that_it_drops() {
+    let mut bench = Bench::new();
+    bench.run("~a10 ~b20 ~c30 +c > ! !");
+    assert_eq!(bench.state.dropped(), 2, "a was due");
+    assert_eq!(bench.state.delayed(), 0);
+    assert_eq!(bench.state.len(), 2);
+    bench.run("~d10 > > c a _");
+}
+
+#[test]
+fn a_hand_out_is_finished_once_and_by_itself_only() {
+    let mut bench = Bench::new();
+    bench.add('a');
+    let first = bench.state.get(bench.now()).unwrap();
+    assert!(bench.done('a'));
+    bench.add('a');
+    let second = bench.state.get(bench.now()).unwrap();
+    assert_ne!(first.claim, second.claim);
+    assert!(bench.state.done(first.claim, bench.now()).is_none(), "that hand-out is over");
+    assert_eq!(bench.state.processing(), 1);
+    assert!(bench.state.done(second.claim, bench.now()).is_some());
+    bench.state.validate();
+}
+
+#[test]
+fn waiting_counts_from_the_first_accepted_add_and_delays_from_their_moment() {
+    let mut bench = Bench::new();
+    bench.add('a');
+    bench.millis = 5;
+    assert!(!bench.add('a'));
+    assert_eq!(bench.state.get(bench.now()).unwrap().waited.as_millis(), 5);
+    bench.millis = 7;
+    assert!(bench.add('a'));
+    bench.millis = 10;
+    assert!(bench.done('a'));
+    bench.millis = 20;
+    assert_eq!(bench.state.get(bench.now()).unwrap().waited.as_millis(), 13, "from the add while it was processed");
+    bench.add_after('b', 10);
+    assert_eq!(bench.advance(100), 1);
+    assert_eq!(bench.state.get(bench.now()).unwrap().waited.as_millis(), 90);
+}
+
+/// An order that loses what it is given, and then one that gives everything back twice.
+#[test]
+fn an_order_that_errs_costs_no_key() {
+    struct Loses;
+    impl Order<char> for Loses {
+        fn push(&mut self, _: Item<'_, char>) {}
+        fn pop(&mut self) -> Option<Slot> {
+            None
+        }
+    }
+    struct Doubles(Vec<Slot>);
+    impl Order<char> for Doubles {
+        fn push(&mut self, item: Item<'_, char>) {
+            self.0.extend([item.slot; 2]);
+        }
+        fn pop(&mut self) -> Option<Slot> {
+            self.0.pop()
+        }
+    }
+    let orders: [Box<dyn Order<char>>; 2] = [Box::new(Loses), Box::new(Doubles(Vec::new()))];
+    for order in orders {
+        let mut bench = Bench::new();
+        bench.state = State::new(order);
+        for key in ['a', 'b', 'c'] {
+            bench.add(key);
+        }
+        let mut got: Vec<_> = (0..3).filter_map(|_| bench.get()).collect();
+        got.sort_unstable();
+        assert_eq!(got, ['a', 'b', 'c']);
+        assert_eq!(bench.get(), None);
+        bench.state.validate();
+    }
+}
+
+#[test]
+fn an_emptied_state_gives_its_memory_back() {
+    let mut state = State::new(Box::new(Fifo::default()));
+    let hasher = DefaultHashBuilder::default();
+    let now = Instant::now();
+    for key in 0..100_000_u32 {
+        state.add(hasher.hash_one(key), key, now);
+        state.add_at(hasher.hash_one(key), key, now + Duration::from_secs(1));
+    }
+    while let Some(hand_out) = state.get(now) {
+        state.done(hand_out.claim, now);
+    }
+    assert_eq!((state.len(), state.delayed()), (0, 100_000));
+    state.validate();
+    state.shut_down();
+    while !state.drop_delayed().is_empty() {}
+    assert_eq!(state.keys.capacity(), 0);
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Add(char),
+    AddAfter(char, u64),
+    Cancel(char),
+    Get,
+    Done(char),
+    Advance(u64),
+    ShutDown,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let key = || prop::sample::select(vec!['a', 'b', 'c', 'd', 'e']);
+    prop_oneof![
+        30 => key().prop_map(Op::Add),
+        20 => (key(), 1..30_u64).prop_map(|(key, delay)| Op::AddAfter(key, delay)),
+        5 => key().prop_map(Op::Cancel),
+        30 => Just(Op::Get),
+        30 => key().prop_map(Op::Done),
+        20 => (0..20_u64).prop_map(Op::Advance),
+        1 => Just(Op::ShutDown),
+    ]
+}
+
+/// The naive queue: client-go's three sets as lists, and delays as a list.
+#[derive(Default)]
+struct Oracle {
+    waiting: Vec<char>,
+    dirty: Vec<char>,
+    processing: Vec<char>,
+    delayed: Vec<(u64, usize, char)>,
+    shutting_down: bool,
+    now: u64,
+}
+
+impl Oracle {
+    fn add(&mut self, key: char) {
+        if self.dirty.contains(&key) {
+            return;
+        }
+        self.dirty.push(key);
+        if !self.processing.contains(&key) {
+            self.waiting.push(key);
+        }
+    }
+
+    fn apply(&mut self, number: usize, op: Op) -> Option<char> {
+        match op {
+            Op::Add(key) if !self.shutting_down => self.add(key),
+            Op::AddAfter(key, delay) if !self.shutting_down => {
+                let due = self.now + delay;
+                match self.delayed.iter_mut().find(|entry| entry.2 == key) {
+                    Some(entry) if due < entry.0 => (entry.0, entry.1) = (due, number),
+                    Some(_) => {}
+                    None => self.delayed.push((due, number, key)),
+                }
+            }
+            Op::Add(_) | Op::AddAfter(..) => {}
+            Op::Cancel(key) => self.delayed.retain(|entry| entry.2 != key),
+            Op::Get => {
+                if !self.waiting.is_empty() {
+                    let key = self.waiting.remove(0);
+                    self.dirty.retain(|other| *other != key);
+                    self.processing.push(key);
+                    return Some(key);
+                }
+            }
+            Op::Done(key) => {
+                if self.processing.contains(&key) {
+                    self.processing.retain(|other| *other != key);
+                    if self.dirty.contains(&key) {
+                        self.waiting.push(key);
+                    }
+                }
+            }
+            Op::Advance(millis) => {
+                self.now += millis;
+                self.delayed.sort_unstable();
+                while let Some(&(due, _, key)) = self.delayed.first()
+                    && due <= self.now
+                {
+                    self.delayed.remove(0);
+                    self.add(key);
+                }
+            }
+            Op::ShutDown => {
+                self.shutting_down = true;
+                self.delayed.clear();
+            }
+        }
+        None
+    }
+}
+
+proptest! {
+    #[test]
+    fn state_agrees_with_three_lists(ops in proptest::collection::vec(op(), 1..300)) {
+        let mut bench = Bench::new();
+        let mut oracle = Oracle::default();
+        for (number, op) in ops.into_iter().enumerate() {
+            let got = match op {
+                Op::Add(key) => { bench.add(key); None }
+                Op::AddAfter(key, delay) => { bench.add_after(key, delay); None }
+                Op::Cancel(key) => { bench.cancel(key); None }
+                Op::Get => bench.get(),
+                Op::Done(key) => { bench.done(key); None }
+                Op::Advance(millis) => { bench.advance(millis); None }
+                Op::ShutDown => { bench.shut_down(); None }
+            };
+            prop_assert_eq!(got, oracle.apply(number, op));
+            bench.state.validate();
+            prop_assert_eq!(bench.state.len(), oracle.waiting.len());
+            prop_assert_eq!(bench.state.processing(), oracle.processing.len());
+            prop_assert_eq!(bench.state.delayed(), oracle.delayed.len());
+            for key in ['a', 'b', 'c', 'd', 'e'] {
+                let known = bench.state.find(bench.hash(key), &key);
+                let dirty = known.as_ref().is_some_and(|known| known.waiting.is_some());
+                let processing = known.as_ref().is_some_and(|known| known.processing.is_some());
+                let due = known.and_then(|known| known.due).map(|due| (due - bench.start).as_millis() as u64);
+                prop_assert_eq!(dirty, oracle.dirty.contains(&key));
+                prop_assert_eq!(processing, oracle.processing.contains(&key));
+                prop_assert_eq!(due, oracle.delayed.iter().find(|entry| entry.2 == key).map(|entry| entry.0));
+            }
+        }
+    }
+}
