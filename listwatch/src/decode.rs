@@ -77,7 +77,11 @@ fn decode_value<T: DeserializeOwned>(item: &[u8], drop: &DropFields, types: Opti
 }
 
 /// Decodes again to learn the path of the field that is at fault.
-fn explain<T: DeserializeOwned>(item: &[u8], drop: &DropFields, types: Option<&Types>) -> ItemError {
+pub(crate) fn explain<'de, T: Deserialize<'de>>(
+    item: &'de [u8],
+    drop: &DropFields,
+    types: Option<&Types>,
+) -> ItemError {
     let mut parser = serde_json::Deserializer::from_slice(item);
     let message = match serde_path_to_error::deserialize::<_, T>(Shaped::new(&mut parser, drop, types)) {
         Ok(_) => match parser.end() {

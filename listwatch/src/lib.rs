@@ -25,6 +25,8 @@ mod list_splitter;
 #[cfg(feature = "client")]
 mod list_watch;
 #[cfg(feature = "client")]
+mod packed;
+#[cfg(feature = "client")]
 mod query;
 #[cfg(feature = "client")]
 mod represented;
@@ -56,5 +58,7 @@ pub use decode::{Decode, DecodeOptions, Json};
 pub use limits::{Limits, Timeouts};
 #[cfg(feature = "client")]
 pub use list_watch::ListWatch;
+#[cfg(feature = "client")]
+pub use packed::{OwnerReference, Packed};
 #[cfg(feature = "client")]
 pub use represented::Represented;

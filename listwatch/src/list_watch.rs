@@ -9,7 +9,7 @@ use http::{HeaderValue, Request};
 use kube_client::Client;
 use kube_client::client::Body;
 use kube_core::{ApiResource, NamespaceScope, Resource};
-use kubewire_indexer::Object;
+use kubewire_indexer::{FieldSelector, LabelSelector, Object, SelectorError};
 
 use crate::decode::read_item;
 use crate::excerpt::excerpt;
@@ -110,6 +110,44 @@ impl<O, C> ListWatch<O, C> {
     pub fn in_namespace(mut self, namespace: &str) -> Self {
         self.namespace = Some(namespace).filter(|namespace| !namespace.is_empty()).map(str::to_owned);
         self
+    }
+
+    /// Only the objects that this selects, such as `app=web,tier notin (cache)`; client-go's syntax. Asked again, an object
+    /// must meet both.
+    ///
+    /// # Errors
+    /// The text is no label selector.
+    pub fn labels(self, selector: &str) -> Result<Self, SelectorError> {
+        Ok(self.label_selector(&selector.parse()?))
+    }
+
+    /// [`labels`](Self::labels), for a selector that was made already.
+    #[must_use = "it gives the changed list-watch back"]
+    pub fn label_selector(mut self, selector: &LabelSelector) -> Self {
+        self.selectors.add_labels(selector);
+        self
+    }
+
+    /// Only the objects whose fields are like this: `status.phase!=Succeeded`, `spec.nodeName=n1`. Which fields can be asked for is up to
+    /// the server. Asked again, an object must meet both.
+    ///
+    /// # Errors
+    /// The text is no field selector.
+    pub fn fields(self, selector: &str) -> Result<Self, SelectorError> {
+        Ok(self.field_selector(&selector.parse()?))
+    }
+
+    /// [`fields`](Self::fields), for a selector that was made already.
+    #[must_use = "it gives the changed list-watch back"]
+    pub fn field_selector(mut self, selector: &FieldSelector) -> Self {
+        self.selectors.add_fields(selector);
+        self
+    }
+
+    /// Only the object of this name.
+    #[must_use = "it gives the changed list-watch back"]
+    pub fn named(self, name: &str) -> Self {
+        self.field_selector(&FieldSelector::equals("metadata.name", name))
     }
 
     /// Asks the server for the metadata alone. Representations of kube's `PartialObjectMeta` do so by themselves;

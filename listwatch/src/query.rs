@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use form_urlencoded::Serializer;
 use kube_core::ApiResource;
+use kubewire_indexer::{FieldSelector, LabelSelector};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::{ErrorClass, ListOptions, RequestError, VersionMatch, WatchOptions};
@@ -21,6 +22,28 @@ const SEGMENT: &AsciiSet =
 pub(crate) struct Selectors {
     pub(crate) labels: String,
     pub(crate) fields: String,
+}
+
+impl Selectors {
+    pub(crate) fn add_labels(&mut self, selector: &LabelSelector) {
+        let text = if selector.is_nothing() { NOTHING.to_owned() } else { selector.to_string() };
+        join(&mut self.labels, &text);
+    }
+
+    pub(crate) fn add_fields(&mut self, selector: &FieldSelector) {
+        join(&mut self.fields, &selector.to_string());
+    }
+}
+
+/// What no object can meet. (The empty text, which client-go sends for "nothing", selects everything.)
+const NOTHING: &str = "nothing,!nothing";
+
+/// Both of two selectors.
+fn join(selector: &mut String, other: &str) {
+    if !selector.is_empty() && !other.is_empty() {
+        selector.push(',');
+    }
+    selector.push_str(other);
 }
 
 /// The path of a resource, in one namespace or in all.
@@ -180,6 +203,23 @@ mod tests {
         for (options, query) in table {
             assert_eq!(list_query(&Selectors::default(), &options), query, "{options:?}");
         }
+    }
+
+    #[test]
+    fn of_several_selectors_all_must_be_met() {
+        let mut selectors = Selectors::default();
+        selectors.add_labels(&LabelSelector::everything());
+        selectors.add_labels(&"app=web".parse().unwrap());
+        selectors.add_labels(&LabelSelector::everything());
+        selectors.add_labels(&"tier notin (cache,db)".parse().unwrap());
+        selectors.add_fields(&FieldSelector::equals("metadata.name", "a,b"));
+        selectors.add_fields(&"status.phase!=Succeeded".parse().unwrap());
+        assert_eq!(selectors.labels, "app=web,tier notin (cache,db)");
+        assert_eq!(selectors.fields, r"metadata.name=a\,b,status.phase!=Succeeded");
+        selectors.add_labels(&LabelSelector::nothing());
+        let nothing: LabelSelector = selectors.labels.parse().unwrap();
+        assert!(!nothing.matches(|name| (name == "nothing").then_some("")));
+        assert!(!nothing.matches(|_| None));
     }
 
     #[test]

@@ -38,6 +38,12 @@ impl Types {
             _ => true,
         }
     }
+
+    /// The error of an object that is not what was asked for.
+    pub(crate) fn unexpected<E: Error>(&self, name: &str, value: &str) -> E {
+        let [api_version, kind] = self.filled_in().map(|(_, value)| value);
+        E::custom(format_args!("{name} is {value:?}, wanted is {api_version} {kind}"))
+    }
 }
 
 /// A deserializer of a whole object.
@@ -212,8 +218,7 @@ impl<'a, 'de, A: MapAccess<'de>> MapAccess<'de> for ShapedMap<'a, A> {
             Next::Checked(name) => {
                 let Text(value) = self.inner.next_value()?;
                 if let Some(types) = self.types.filter(|types| !types.admits(name, &value)) {
-                    let [api_version, kind] = types.filled_in().map(|(_, value)| value);
-                    return Err(A::Error::custom(format_args!("{name} is {value:?}, wanted is {api_version} {kind}")));
+                    return Err(types.unexpected(name, &value));
                 }
                 seed.deserialize(CowStrDeserializer::new(value))
             }

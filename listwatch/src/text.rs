@@ -6,8 +6,12 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// A string, borrowed unless it holds escapes. (`Cow<str>` itself always copies.)
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Text<'de>(pub(crate) Cow<'de, str>);
+
+impl Text<'_> {
+    pub(crate) const EMPTY: Self = Self(Cow::Borrowed(""));
+}
 
 impl<'de> Deserialize<'de> for Text<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -7,8 +7,11 @@ use futures::StreamExt;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube_core::{ApiResource, DynamicObject, PartialObjectMeta, Resource};
-use kubewire_indexer::Object;
-use kubewire_listwatch::{ErrorClass, ListOptions, ListWatch, ListerWatcher, VersionMatch, WatchEvent, WatchOptions};
+use kubewire_indexer::{Meta, Object, ObjectId};
+use kubewire_listwatch::{
+    ErrorClass, ListOptions, ListWatch, ListerWatcher, Packed, VersionMatch, WatchEvent, WatchOptions,
+};
+use serde::Deserialize;
 
 use crate::mock::{answering, client, list, list_with, ok, status, watch_from};
 
@@ -68,6 +71,71 @@ async fn a_namespace_that_no_path_can_carry_is_refused_without_a_request() {
         assert_eq!(pods.watch(&watch_from("7")).await.err().unwrap().class(), ErrorClass::Invalid);
     }
     assert!(asked.uris().is_empty());
+}
+
+#[tokio::test]
+async fn selectors_are_checked_at_once_and_sent_with_each_request() {
+    let (client, asked) = answering(EMPTY);
+    let pods = ListWatch::<Arc<Pod>>::all(client);
+    for bad in ["app=web)", "a=b=c", "in (x)"] {
+        assert!(pods.clone().labels(bad).is_err(), "{bad}");
+    }
+    for bad in ["status.phase", "a=b=c"] {
+        assert!(pods.clone().fields(bad).is_err(), "{bad}");
+    }
+    let selected = pods.labels("app=web, tier!=db").unwrap().fields("spec.nodeName=n1").unwrap().named("x");
+    list(&selected).await.1.unwrap();
+    let _ = selected.watch(&watch_from("7")).await.unwrap();
+    let selectors = "labelSelector=app%3Dweb%2Ctier%21%3Ddb&fieldSelector=spec.nodeName%3Dn1%2Cmetadata.name%3Dx";
+    assert_eq!(asked.uris()[0], format!("/api/v1/pods?{selectors}"));
+    assert!(asked.uris()[1].starts_with(&format!("/api/v1/pods?{selectors}&watch=true")));
+}
+
+#[tokio::test]
+async fn packed_objects_come_out_of_lists_and_watches_undecoded() {
+    // The spec fits no pod: nobody looks at it.
+    let pod = r#"{"metadata":{"name":"a","namespace":"n","managedFields":[{}],"labels":{"app":"web"}},"spec":7}"#;
+    let (client, _) = client(move |request| match request.uri().query() {
+        Some(query) if query.contains("watch") => ok(format!(r#"{{"type":"ADDED","object":{pod}}}"#)),
+        _ => ok(format!(r#"{{"kind":"PodList","items":[{pod},{{"metadata":{{}}}}]}}"#)),
+    });
+    let pods = ListWatch::<Packed<Pod>>::namespaced(client, "n");
+    let (items, _) = list(&pods).await;
+    let packed = items[0].as_ref().unwrap();
+    assert_eq!((packed.key().as_str(), packed.label("app")), ("n/a", Some("web")));
+    assert_eq!(packed.json(), pod.replace(r#""managedFields":[{}],"#, ""));
+    assert!(packed.decode().is_err());
+    assert!(items[1].is_err(), "an object without a name");
+    let events: Vec<_> = pods.watch(&watch_from("7")).await.unwrap().collect().await;
+    assert!(matches!(&events[..], [Ok(WatchEvent::Added(pod))] if pod.json() == packed.json()));
+}
+
+#[derive(Debug, Deserialize, Meta)]
+#[kubewire(resource = Pod)]
+struct PodBrief {
+    metadata: ObjectId,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Status {
+    phase: String,
+}
+
+#[tokio::test]
+async fn a_struct_of_ones_own_is_read_from_the_resource_that_it_names() {
+    let (client, asked) = answering(
+        r#"{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a","namespace":"n"},"spec":{},"status":{"phase":"Running"}}]}"#,
+    );
+    let (items, _) = list(&ListWatch::<Arc<PodBrief>>::namespaced(client.clone(), "n")).await;
+    let pod = items[0].as_ref().unwrap();
+    assert_eq!((pod.key().as_str(), pod.status.phase.as_str()), ("n/a", "Running"));
+    let resource = ApiResource::erase::<Pod>(&());
+    let metadata = ListWatch::<Arc<PodBrief>>::for_resource(client, &resource).metadata_only();
+    list(&metadata).await.1.unwrap();
+    assert_eq!(asked.uris(), ["/api/v1/namespaces/n/pods?", "/api/v1/pods?"]);
+    assert!(asked.header(1, "accept").contains("as=PartialObjectMetadataList"));
 }
 
 /// B04: missing and null parts, for typed and dynamic objects alike.

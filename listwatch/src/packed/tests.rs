@@ -1,0 +1,199 @@
+use k8s_openapi::api::core::v1::Pod;
+use kubewire_indexer::ObjectKey;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn packed(json: &str) -> Packed<Pod> {
+    Packed::from_json(json.as_bytes()).unwrap()
+}
+
+#[test]
+fn what_a_cache_needs_is_noted_while_cutting() {
+    let pod = packed(
+        r#"{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7","generation":3,
+            "deletionTimestamp":"2026-01-01T00:00:00Z","labels":{"z":"1","app":"web","null":null},
+            "ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"v","controller":true,"x":{}},{"name":"s"}]},
+            "spec":{"containers":[]}}"#,
+    );
+    assert_eq!(pod.id(), Id::new("n", "a").uid("u").resource_version("7"));
+    assert_eq!(pod.key(), ObjectKey::new("n", "a"));
+    assert_eq!((pod.generation(), pod.is_being_deleted()), (Some(3), true));
+    assert_eq!(pod.labels().collect::<Vec<_>>(), [("app", "web"), ("null", ""), ("z", "1")]);
+    for (name, value) in [("app", Some("web")), ("z", Some("1")), ("a", None), ("zz", None), ("b", None)] {
+        assert_eq!(pod.label(name), value, "{name}");
+    }
+    let owner = OwnerReference { api_version: "apps/v1", kind: "ReplicaSet", name: "r", uid: "v", controller: true };
+    assert_eq!(pod.owner_references().collect::<Vec<_>>(), [owner, OwnerReference { name: "s", ..Default::default() }]);
+    assert_eq!(pod.controller(), Some(owner));
+}
+
+#[test]
+fn missing_and_null_parts_are_empty() {
+    for json in [
+        "{}",
+        r#"{"metadata":null}"#,
+        r#"{"metadata":{"name":null,"labels":null,"ownerReferences":null,"generation":null,"deletionTimestamp":null}}"#,
+    ] {
+        let pod = packed(json);
+        assert_eq!(pod.id(), Id::default(), "{json}");
+        assert_eq!((pod.labels().len(), pod.owner_references().len()), (0, 0));
+        assert_eq!((pod.generation(), pod.is_being_deleted(), pod.label("a")), (None, false, None));
+        assert_eq!(pod.json(), json);
+    }
+}
+
+#[test]
+fn managed_fields_are_cut_out_wherever_they_stand() {
+    let table = [
+        (r#"{"metadata":{"managedFields":[{"a":1}],"name":"x"}}"#, r#"{"metadata":{"name":"x"}}"#),
+        (r#"{"metadata":{"name":"x","managedFields":[{"a":1}]}}"#, r#"{"metadata":{"name":"x"}}"#),
+        (r#"{"metadata":{"name":"x","managedFields":[],"uid":"u"}}"#, r#"{"metadata":{"name":"x","uid":"u"}}"#),
+        (r#"{"metadata":{"managedFields":null}}"#, r#"{"metadata":{}}"#),
+        (r#"{"metadata":{"managedFields":1,"managedFields":2}}"#, r#"{"metadata":{}}"#),
+        (r#"{"metadata":{"name":"x","managedFields":1,"managedFields":2}}"#, r#"{"metadata":{"name":"x"}}"#),
+        (r#"{"metadata":{ "name" : "x" , "managedFields" : 1 }}"#, r#"{"metadata":{ "name" : "x"  }}"#),
+        (r#"{"metadata":{ "managedFields" : 1 , "name" : "x" }}"#, r#"{"metadata":{ "name" : "x" }}"#),
+        (r#"{"managedFields":1,"spec":{"managedFields":1}}"#, r#"{"managedFields":1,"spec":{"managedFields":1}}"#),
+    ];
+    for (json, cut) in table {
+        let pod = packed(json);
+        assert_eq!(pod.json(), cut);
+        assert_eq!(pod.id().name, if cut.contains("name\"") { "x" } else { "" }, "{json}");
+    }
+}
+
+#[test]
+fn parts_behind_and_within_escapes_are_found() {
+    let pod = packed(
+        r#"{"spec":{"a":"\"}é"},"metadata":{"managedFields":[{}],"labels":{"a\/b":"\u00e9","\u0061":"1"},"n\u0061me":"x","namespace":"é"}}"#,
+    );
+    assert_eq!(pod.id(), Id::new("é", "x"));
+    assert_eq!(pod.labels().collect::<Vec<_>>(), [("a", "1"), ("a/b", "é")]);
+}
+
+#[test]
+fn of_two_fields_of_one_name_the_last_one_counts() {
+    let pod = packed(
+        r#"{"metadata":{"name":"x","uid":"u","generation":1,"labels":{"a":"1"}},"metadata":{"name":"y","labels":{"b":"1"},"labels":{"c":"1","c":"2"}}}"#,
+    );
+    assert_eq!((pod.id(), pod.generation()), (Id::new("", "y"), None));
+    assert_eq!(pod.labels().collect::<Vec<_>>(), [("c", "2")]);
+    assert_eq!(pod.decode().unwrap().metadata.name.as_deref(), Some("y"));
+}
+
+#[test]
+fn what_is_no_object_is_refused() {
+    for json in [
+        "",
+        "null",
+        "[]",
+        "1",
+        "\"x\"",
+        "{",
+        "{}}",
+        r#"{"metadata":[]}"#,
+        r#"{"metadata":"x"}"#,
+        r#"{"metadata":{"name":7}}"#,
+        r#"{"metadata":{"labels":[]}}"#,
+        r#"{"metadata":{"labels":{"a":1}}}"#,
+        r#"{"metadata":{"ownerReferences":{}}}"#,
+        r#"{"metadata":{"ownerReferences":[null]}}"#,
+        r#"{"metadata":{"generation":"1"}}"#,
+        r#"{"spec":{"a":01}}"#,
+        r#"{"spec":tru}"#,
+        "{\"a\":\"\n\"}",
+    ] {
+        assert!(Packed::<Pod>::from_json(json.as_bytes()).is_err(), "{json}");
+    }
+    assert!(Packed::<Pod>::from_json(b"{\"a\":\"\xff\"}").is_err());
+    let error = Packed::<Pod>::from_json(br#"{"metadata":{"namespace":"n","name":"x","generation":"1"}}"#).unwrap_err();
+    assert_eq!(error.key.unwrap().as_str(), "n/x");
+}
+
+#[test]
+fn named_fields_are_cut_out_too_and_the_kind_is_checked() {
+    let mut options = DecodeOptions::default();
+    options.drop.add(&["metadata", "labels", "b"]);
+    options.drop.add(&["spec", "containers", "env"]);
+    options.drop.add(&["status"]);
+    let json = r#"{"metadata":{"labels":{"a":"1","b":"2"}},"spec":{"containers":[{"env":[1]},{"name":"c","env":[]},7]},"status":{}}"#;
+    let pod = Packed::<Pod>::pack(json.as_bytes(), &options).unwrap();
+    assert_eq!(pod.json(), r#"{"metadata":{"labels":{"a":"1"}},"spec":{"containers":[{},{"name":"c"},7]}}"#);
+    assert_eq!(pod.labels().collect::<Vec<_>>(), [("a", "1")]);
+
+    options.types = Some(crate::shaped::Types { api_version: "v1".into(), kind: "Pod".into(), metadata_only: false });
+    let error = Packed::<Pod>::pack(br#"{"kind":"Table"}"#, &options).unwrap_err();
+    assert!(error.message.starts_with("kind is \"Table\", wanted is v1 Pod"), "{error}");
+}
+
+#[test]
+fn a_decode_that_fails_names_the_object_and_the_field() {
+    let pod = packed(r#"{"metadata":{"name":"x","resourceVersion":"7"},"spec":{"containers":[{"name":1}]}}"#);
+    let error = pod.decode().unwrap_err();
+    assert_eq!((error.key.as_ref().unwrap().as_str(), error.resource_version.as_deref()), ("x", Some("7")));
+    assert!(error.message.starts_with("spec.containers[0].name: invalid type"), "{error}");
+    let error = pod.peek::<std::collections::BTreeMap<String, u8>>().unwrap_err();
+    assert!(error.message.starts_with("metadata: invalid type"), "{error}");
+}
+
+#[test]
+fn an_object_takes_its_text_and_little_more() {
+    let mut pod = Pod::default();
+    pod.metadata.name = Some("x".into());
+    pod.metadata.labels = Some((0..5).map(|index| (format!("l{index}"), "v".repeat(20))).collect());
+    let packed = Packed::of(&pod).unwrap();
+    assert_eq!(packed.decode().unwrap(), pod);
+    assert!(packed.size() < packed.json().len() + 220, "{} of {}", packed.size(), packed.json().len());
+    assert_eq!(size_of::<Packed<Pod>>(), 16);
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf =
+        prop_oneof![Just(Value::Null), any::<i64>().prop_map(Value::from), "[a\"\\\\é/]{0,5}".prop_map(Value::from)];
+    leaf.prop_recursive(2, 8, 3, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            proptest::collection::btree_map("[ab\"]{1,2}", inner, 0..3)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_object_stays_what_it_was_without_its_managed_fields(
+        name in "[a-z\"\\\\é]{0,6}",
+        labels in proptest::collection::btree_map("[a-c/\"é]{1,3}", "[a-z\\\\]{0,4}", 0..4),
+        generation in proptest::option::of(any::<i64>()),
+        others in proptest::collection::btree_map("[l-o]{1,2}", value(), 0..3),
+        spec in value(),
+        pretty in any::<bool>(),
+    ) {
+        let mut metadata = json!({"name": name, "labels": labels, "generation": generation, "managedFields": [spec]});
+        for (key, value) in others {
+            metadata[key] = value;
+        }
+        let mut object = json!({"metadata": metadata, "spec": spec});
+        let json = if pretty { serde_json::to_string_pretty(&object) } else { serde_json::to_string(&object) }.unwrap();
+        let packed = Packed::<Value>::from_json(json.as_bytes()).unwrap();
+        prop_assert_eq!(packed.id().name, name);
+        prop_assert_eq!(packed.generation(), generation);
+        let expected: Vec<_> = labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        prop_assert_eq!(packed.labels().collect::<Vec<_>>(), expected);
+        for (name, value) in &labels {
+            prop_assert_eq!(packed.label(name), Some(value.as_str()));
+        }
+        object["metadata"].as_object_mut().unwrap().remove("managedFields");
+        prop_assert_eq!(serde_json::from_str::<Value>(packed.json()).unwrap(), object);
+    }
+
+    #[test]
+    fn hostile_bytes_are_refused_or_packed_but_never_a_panic(bytes in "[{}\\[\\],:\"a1 ]{0,40}", inside in any::<bool>()) {
+        let json = if inside { format!(r#"{{"metadata":{{"managedFields":{bytes}}}}}"#) } else { bytes };
+        if let Ok(packed) = Packed::<Value>::from_json(json.as_bytes()) {
+            prop_assert!(serde_json::from_str::<Value>(packed.json()).is_ok(), "{} of {}", packed.json(), json);
+        }
+    }
+}
