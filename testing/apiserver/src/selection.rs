@@ -1,5 +1,7 @@
 //! PURE. Which objects a list, a watch or a delete of a collection is about.
 
+use kubewire_indexer::{FieldSelector, LabelSelector};
+
 use crate::fields::is_selectable;
 use crate::route::Query;
 use crate::stored::Stored;
@@ -10,47 +12,38 @@ use crate::{Resource, Status};
 pub(crate) struct Selection {
     /// `None` for all.
     pub(crate) namespace: Option<String>,
-    labels: Vec<(String, bool, String)>,
-    fields: Vec<(String, bool, String)>,
+    labels: LabelSelector,
+    fields: FieldSelector,
 }
 
 impl Selection {
     /// What a request's path and query select.
     pub(crate) fn parse(resource: &Resource, namespace: Option<&str>, query: &Query) -> Result<Self, Status> {
-        let labels = parse(query.text("labelSelector"))?;
-        let fields = parse(query.text("fieldSelector"))?;
-        if let Some((field, _, _)) = fields.iter().find(|(field, _, _)| !is_selectable(resource, field)) {
-            return Err(Status::bad_request(format!("field label not supported: {field}")));
+        let labels = query.get("labelSelector").unwrap_or_default().parse();
+        let labels: LabelSelector =
+            labels.map_err(|error| Status::bad_request(format!("unable to parse the label selector: {error}")))?;
+        let fields = query.get("fieldSelector").unwrap_or_default().parse();
+        let fields: FieldSelector =
+            fields.map_err(|error| Status::bad_request(format!("unable to parse the field selector: {error}")))?;
+        let unknown = fields.requirements().iter().find(|requirement| !is_selectable(resource, &requirement.field));
+        if let Some(requirement) = unknown {
+            return Err(Status::bad_request(format!("field label not supported: {}", requirement.field)));
         }
         Ok(Self { namespace: namespace.map(str::to_owned), labels, fields })
     }
 
     /// Whether a selector narrows the collection.
     pub(crate) fn has_selectors(&self) -> bool {
-        !self.labels.is_empty() || !self.fields.is_empty()
+        !self.labels.is_everything() || !self.fields.is_everything()
     }
 
     pub(crate) fn matches(&self, object: &Stored) -> bool {
         self.namespace.as_deref().is_none_or(|namespace| object.key.namespace() == namespace)
-            && self.labels.iter().all(|(name, equal, value)| (object.labels.get(name) == Some(value)) == *equal)
-            && self.fields.iter().all(|(name, equal, value)| (field(object, name) == value) == *equal)
+            && self.labels.matches(|name| object.labels.get(name))
+            && self.fields.matches(|name| match name {
+                "metadata.name" => Some(object.key.name()),
+                "metadata.namespace" => Some(object.key.namespace()),
+                _ => object.fields.get(name),
+            })
     }
-}
-
-fn field<'a>(object: &'a Stored, name: &str) -> &'a str {
-    match name {
-        "metadata.name" => object.key.name(),
-        "metadata.namespace" => object.key.namespace(),
-        _ => object.fields.get(name).unwrap_or_default(),
-    }
-}
-
-fn parse(text: Option<&str>) -> Result<Vec<(String, bool, String)>, Status> {
-    let parts = text.into_iter().flat_map(|text| text.split(',')).filter(|part| !part.is_empty());
-    let part = |part: &str| {
-        let (name, value) = part.split_once('=')?;
-        let equal = !name.ends_with('!');
-        Some((name.trim_end_matches('!').to_owned(), equal, value.trim_start_matches('=').to_owned()))
-    };
-    parts.map(|text| part(text).ok_or_else(|| Status::bad_request(format!("invalid selector: {text:?}")))).collect()
 }
