@@ -20,8 +20,8 @@ pub trait Area: Sized {
     /// All that an answer may hold.
     type Answer: DeserializeOwned + Serialize + PartialEq;
 
-    /// Builds a fresh one.
-    fn build(config: Self::Config) -> Result<Self, String>;
+    /// Builds a fresh one, for a case that needs these abilities.
+    fn build(config: Self::Config, needs: &[String]) -> Result<Self, String>;
 
     /// Does one operation and answers. An error is a failure of the replay, such as an unknown operation; an
     /// error that the thing under test gave is part of the answer.
@@ -116,7 +116,7 @@ pub fn replay<A: Area>(case: &Case) -> Outcome {
 
 fn try_replay<A: Area>(case: &Case) -> Result<Vec<Difference>, Failure> {
     let config = decode(&case.config).map_err(|error| Failure::before(format!("config: {error}")))?;
-    let mut area = A::build(config).map_err(|error| Failure::before(format!("config: {error}")))?;
+    let mut area = A::build(config, &case.needs).map_err(|error| Failure::before(format!("config: {error}")))?;
     let mut differences = Vec::new();
     for (index, step) in case.steps.iter().enumerate() {
         let fail = |problem: String| Failure::at(index + 1, step, problem);

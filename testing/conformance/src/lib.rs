@@ -36,7 +36,7 @@
 //!     type Input = Input;
 //!     type Answer = Answer;
 //!
-//!     fn build(_: Config) -> Result<Self, String> {
+//!     fn build(_: Config, _: &[String]) -> Result<Self, String> {
 //!         Ok(Self::default())
 //!     }
 //!

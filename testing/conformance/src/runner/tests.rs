@@ -31,7 +31,7 @@ impl Area for Puppet {
     type Input = Input;
     type Answer = Answer;
 
-    fn build(config: Config) -> Result<Self, String> {
+    fn build(config: Config, _: &[String]) -> Result<Self, String> {
         if config.impossible { Err("cannot be built".to_owned()) } else { Ok(Self) }
     }
 

@@ -118,7 +118,7 @@ impl Area for DeltaFifos {
     type Input = Input;
     type Answer = Answer;
 
-    fn build(config: Config) -> Result<Self, String> {
+    fn build(config: Config, _: &[String]) -> Result<Self, String> {
         let delivery = match config.queue.as_str() {
             "delta" => Delivery::PerKey,
             "real" => Delivery::InOrderItems,

@@ -65,7 +65,7 @@ impl Area for Keys {
     type Input = Input;
     type Answer = Answer;
 
-    fn build(_: Config) -> Result<Self, String> {
+    fn build(_: Config, _: &[String]) -> Result<Self, String> {
         Ok(Self)
     }
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use kubewire_conformance::{Replay, Runner, replay};
 
 mod deltafifo;
+mod informer;
 mod keys;
 mod limiter;
 mod ratelimiters;
@@ -13,6 +14,8 @@ mod store;
 
 const AREAS: &[(&str, Replay)] = &[
     ("deltafifo", replay::<deltafifo::DeltaFifos>),
+    ("informer", replay::<informer::Informers>),
+    ("informer_per_key", replay::<informer::Informers>),
     ("keys", replay::<keys::Keys>),
     ("ratelimiters", replay::<ratelimiters::RateLimiters>),
     ("store", replay::<store::Stores>),

@@ -57,7 +57,7 @@ impl Area for RateLimiters {
     type Input = Input;
     type Answer = Answer;
 
-    fn build(config: Config) -> Result<Self, String> {
+    fn build(config: Config, _: &[String]) -> Result<Self, String> {
         // Far enough from the earliest instant there may be, so that events of any age can be told.
         let now = Instant::now() + Duration::from_secs(100 * 365 * 86_400);
         let tolerance_ns = config.limiter.as_ref().map_or(0, Description::tolerance_ns);

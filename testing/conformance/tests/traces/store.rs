@@ -73,7 +73,7 @@ impl Area for Stores {
     type Input = Input;
     type Answer = Answer;
 
-    fn build(config: Config) -> Result<Self, String> {
+    fn build(config: Config, _: &[String]) -> Result<Self, String> {
         let indexers = indexers(&config.indexers)?;
         match config.level.as_str() {
             "indexer" => Indexer::with_indexers(indexers).map(Self::Indexer).map_err(|error| error.to_string()),

@@ -267,10 +267,9 @@ impl Event {
             "ADDED" => WatchEvent::Added(object),
             "MODIFIED" => WatchEvent::Modified(object),
             "DELETED" => WatchEvent::Deleted(object),
-            "BOOKMARK" => WatchEvent::Bookmark {
-                resource_version: self.version,
-                initial_events_end: self.initial_events_end,
-            },
+            "BOOKMARK" => {
+                WatchEvent::Bookmark { resource_version: self.version, initial_events_end: self.initial_events_end }
+            }
             "ERROR" => return Ok(Err(self.error.request_error()?)),
             other => return Err(format!("unknown type of event {other:?}")),
         }))
