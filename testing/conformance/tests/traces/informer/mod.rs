@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use kubewire_conformance::{Area, Stage, Told, matches_told};
 use kubewire_indexer::{Indexers, NAMESPACE_INDEX};
+use kubewire_informer::reflector::ReflectorOptions;
 use kubewire_informer::{Delivery, HandlerOptions, Informer, InformerOptions, RunningInformer};
 use kubewire_listwatch::ListMeta;
 use kubewire_ratelimit::ManualClock;
@@ -87,7 +88,11 @@ impl Area for Informers {
             "delta" => Delivery::PerKey,
             other => return Err(format!("unknown queue {other:?}")),
         };
+        // Two settings by which client-go's reflector is no different from ours: it takes a list that is older than
+        // what it has, and waits for the end of a streaming list without a limit of its own.
+        let reflector = ReflectorOptions::new().refuse_older_answers(false).initial_events_timeout(Duration::MAX);
         let options = InformerOptions::new()
+            .reflector(reflector)
             .clock(time.clock())
             .delivery(delivery)
             .indexers(Indexers::by_namespace())
