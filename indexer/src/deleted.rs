@@ -36,8 +36,51 @@ impl<O> Deleted<O> {
         }
     }
 
+    /// As [`last_known`](Self::last_known), taken out.
+    pub fn into_last_known(self) -> Option<O> {
+        match self {
+            Self::Known(object) => Some(object),
+            Self::FinalStateUnknown { last, .. } => last,
+        }
+    }
+
     /// Whether the deletion itself was missed, so that [`last_known`](Self::last_known) may be stale.
     pub fn is_final_state_unknown(&self) -> bool {
         matches!(self, Self::FinalStateUnknown { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Id, Meta};
+
+    struct Pod(&'static str);
+
+    impl Meta for Pod {
+        fn id(&self) -> Id<'_> {
+            Id::new("ns", self.0)
+        }
+    }
+
+    #[test]
+    fn the_key_of_a_tombstone_is_its_own_whatever_its_object_says() {
+        let key = ObjectKey::new("ns", "cached");
+        let known = Deleted::Known(Arc::new(Pod("seen")));
+        assert_eq!((known.key().name(), known.is_final_state_unknown()), ("seen", false));
+        let stale = Deleted::FinalStateUnknown { key: key.clone(), last: Some(Arc::new(Pod("other"))) };
+        assert_eq!((stale.key(), stale.is_final_state_unknown()), (key.clone(), true));
+        assert_eq!(stale.last_known().map(|pod| pod.0), Some("other"));
+        assert_eq!(stale.into_last_known().map(|pod| pod.0), Some("other"));
+        let unknown = Deleted::<Arc<Pod>>::FinalStateUnknown { key: key.clone(), last: None };
+        assert_eq!(unknown.key(), key);
+        assert!(unknown.last_known().is_none() && unknown.into_last_known().is_none());
+    }
+
+    #[test]
+    fn a_deleted_object_without_a_name_has_an_empty_key_and_no_panic() {
+        assert_eq!(Deleted::Known(Arc::new(Pod(""))).key().name(), "");
     }
 }

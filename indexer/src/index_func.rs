@@ -74,7 +74,18 @@ impl<V: ?Sized> IndexFunc<V> {
         Self { function: Arc::new(function) }
     }
 
-    /// The object's values, in the function's order and with its repeats.
+    /// The object's one value, for use as its key; an error where it has none or several. As client-go's
+    /// `IndexFuncToKeyFuncAdapter`.
+    pub fn key(&self, object: &V) -> Result<String, IndexKeyError> {
+        let mut values = self.values(object).map_err(IndexKeyError::Function)?;
+        match (values.pop(), values.len()) {
+            (Some(value), 0) => Ok(value),
+            (None, _) => Err(IndexKeyError::Count(0)),
+            (Some(_), others) => Err(IndexKeyError::Count(others + 1)),
+        }
+    }
+
+    /// The object's values, in the function's order and with its repeats. A panic of the function is not caught.
     pub fn values(&self, object: &V) -> Result<Vec<String>, BoxError> {
         let mut row = crate::prepared::Prepared::default();
         (self.function)(object, &mut row.values())?;
@@ -96,6 +107,18 @@ impl<V: ?Sized> fmt::Debug for IndexFunc<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("IndexFunc")
     }
+}
+
+/// Why an index function gives an object no key.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IndexKeyError {
+    /// It does not give the object exactly one value.
+    #[error("the index function gives {0} values: a key must be exactly one")]
+    Count(usize),
+    /// It fails.
+    #[error("the index function fails")]
+    Function(#[source] BoxError),
 }
 
 /// Where an index function puts the values of an object, see [`IndexFunc::emit`].

@@ -69,6 +69,8 @@ fn by_zone() -> Indexers<Shared> {
     )
 }
 
+type Values = fn(&Item) -> BTreeSet<String>;
+
 #[derive(Default)]
 struct Oracle {
     items: BTreeMap<u8, Item>,
@@ -77,11 +79,11 @@ struct Oracle {
 }
 
 impl Oracle {
-    fn under(&self, value: &str, values: fn(&Item) -> BTreeSet<String>) -> Vec<u8> {
+    fn under(&self, value: &str, values: Values) -> Vec<u8> {
         self.items.iter().filter(|(_, item)| values(item).contains(value)).map(|(&key, _)| key).collect()
     }
 
-    fn values(&self, values: fn(&Item) -> BTreeSet<String>) -> BTreeSet<String> {
+    fn values(&self, values: Values) -> BTreeSet<String> {
         self.items.values().flat_map(values).collect()
     }
 
@@ -137,8 +139,7 @@ fn compare(store: &Store<u8, Shared>, oracle: &Oracle) -> Result<(), TestCaseErr
     for key in 0..12 {
         prop_assert_eq!(store.get(&key).map(|item| (*item).clone()), oracle.items.get(&key).cloned());
     }
-    let indices: [(&str, &str, fn(&Item) -> BTreeSet<String>, bool); 2] =
-        [("color", "c", colors, true), ("zone", "z", zones, oracle.zone_index)];
+    let indices = [("color", "c", colors as Values, true), ("zone", "z", zones, oracle.zone_index)];
     for (name, letter, values, there) in indices {
         let listed: BTreeSet<String> = store.list_index_func_values(name).iter().map(|v| v.to_string()).collect();
         prop_assert_eq!(listed, if there { oracle.values(values) } else { BTreeSet::new() });
