@@ -1,0 +1,181 @@
+//! Where the pods come from: a small simulated cluster in this process, or a real one.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Parser;
+use k8s_openapi::api::core::v1::Pod;
+use kube_client::config::{KubeConfigOptions, Kubeconfig};
+use kube_client::{Client, Config};
+use kubewire_apiserver::{ApiServer, RunningSimulation, Simulation};
+use kubewire_listwatch::ListWatch;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+/// The pods whose names begin so fail to sync, to show retries.
+const BROKEN: &str = "broken";
+
+/// A pod controller, written by hand. Without options it brings a small simulated cluster of its own.
+#[derive(Parser)]
+pub(crate) struct Args {
+    /// Use the cluster of this kubeconfig.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Use this context of the kubeconfig (of the default one, if none is named).
+    #[arg(long)]
+    context: Option<String>,
+    /// Use the cluster in which this process runs as a pod.
+    #[arg(long, conflicts_with_all = ["kubeconfig", "context"])]
+    in_cluster: bool,
+    /// Look at this namespace only.
+    #[arg(long)]
+    namespace: Option<String>,
+    /// Look at pods with these labels only, such as `app=web,tier!=test`.
+    #[arg(long)]
+    selector: Option<String>,
+    /// How many keys are worked on at once.
+    #[arg(long, default_value = "2")]
+    pub(crate) workers: NonZeroUsize,
+    /// Give up when the cache is not full after this time.
+    #[arg(long, default_value = "2m", value_parser = duration)]
+    pub(crate) sync_timeout: Duration,
+    /// Stop after this time, instead of running until Ctrl-C.
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub(crate) run_for: Option<Duration>,
+}
+
+/// A connection, and the server behind it where it is ours.
+pub(crate) struct Cluster {
+    pub(crate) client: Client,
+    /// Lives as long as the connection.
+    _simulation: Option<RunningSimulation>,
+}
+
+impl Args {
+    /// What `RUST_LOG` says, or else warnings, and what this example tells of its retries.
+    pub(crate) fn log_filter(&self) -> tracing_subscriber::EnvFilter {
+        tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn,pod_controller=info".into())
+    }
+
+    /// What to list and watch.
+    pub(crate) fn pods(&self, client: Client) -> anyhow::Result<ListWatch<Arc<Pod>>> {
+        let pods = match &self.namespace {
+            Some(namespace) => ListWatch::namespaced(client, namespace),
+            None => ListWatch::all(client),
+        };
+        let pods = match &self.selector {
+            Some(selector) => pods.labels(selector).with_context(|| format!("invalid --selector {selector:?}"))?,
+            None => pods,
+        };
+        pods.check().with_context(|| format!("invalid --namespace {:?}", self.namespace))?;
+        Ok(pods)
+    }
+}
+
+/// Connects to the cluster that the arguments name, or starts one.
+pub(crate) async fn connect(args: &Args) -> anyhow::Result<Cluster> {
+    let mut config = if args.in_cluster {
+        Config::incluster().context("not in a cluster")?
+    } else if args.kubeconfig.is_some() || args.context.is_some() {
+        from_kubeconfig(args).await?
+    } else {
+        return simulated().await;
+    };
+    // The informer's own back-off sees a throttled request; kube's hidden retries would keep it from that.
+    config.default_retry = false;
+    let client = Client::try_from(config).context("cannot build a client from the kubeconfig")?;
+    Ok(Cluster { client, _simulation: None })
+}
+
+/// A server in this process, with pods that come, change and go, and one that fails to sync.
+async fn simulated() -> anyhow::Result<Cluster> {
+    println!("No --kubeconfig: simulating a small cluster in this process");
+    let server = ApiServer::start().await;
+    let name = format!("{BROKEN}-1");
+    server.create(
+        "pods",
+        json!({
+            "metadata": { "name": name, "namespace": "default" },
+            "spec": { "containers": [{ "name": "main", "image": "example.com/main:1" }] },
+        }),
+    )?;
+    let simulation = Simulation::new(1).start(&server);
+    Ok(Cluster { client: server.client(), _simulation: Some(simulation) })
+}
+
+/// The configuration that `--kubeconfig` and `--context` name.
+async fn from_kubeconfig(args: &Args) -> anyhow::Result<Config> {
+    let kubeconfig = match &args.kubeconfig {
+        Some(file) => {
+            Kubeconfig::read_from(file).with_context(|| format!("cannot read the kubeconfig {}", file.display()))?
+        }
+        None => Kubeconfig::read().context("cannot read the default kubeconfig")?,
+    };
+    let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
+    Config::from_custom_kubeconfig(kubeconfig, &options).await.with_context(|| match &args.context {
+        Some(context) => format!("cannot use the context {context:?} of the kubeconfig"),
+        None => "cannot use the kubeconfig's current context".to_owned(),
+    })
+}
+
+/// Whether the pod is one of those that fail to sync on purpose.
+pub(crate) fn is_broken(pod: &Pod) -> bool {
+    pod.metadata.name.as_deref().is_some_and(|name| name.starts_with(BROKEN))
+}
+
+/// The phase of the pod, for people.
+pub(crate) fn phase(pod: &Pod) -> &str {
+    pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or("phase unknown")
+}
+
+/// A token that is cancelled by Ctrl-C, by SIGTERM, and after `run_for`.
+pub(crate) fn stop_signal(run_for: Option<Duration>) -> CancellationToken {
+    let stop = CancellationToken::new();
+    let cancelled = stop.clone();
+    tokio::spawn(async move {
+        let after = async {
+            match run_for {
+                Some(time) => tokio::time::sleep(time).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            () = terminated() => {}
+            () = after => {}
+        }
+        cancelled.cancel();
+    });
+    stop
+}
+
+#[cfg(unix)]
+async fn terminated() {
+    match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        Ok(mut signal) => drop(signal.recv().await),
+        Err(_) => std::future::pending().await,
+    }
+}
+
+#[cfg(not(unix))]
+async fn terminated() {
+    std::future::pending().await
+}
+
+/// `500ms`, `10s`, `2m`, `1h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is no time: write 10s, 2m or 1h");
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?);
+    let seconds = match unit {
+        "ms" => return number.parse().map(Duration::from_millis).map_err(|_| wrong()),
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
+}
