@@ -9,6 +9,7 @@ mod deltafifo;
 mod informer;
 mod keys;
 mod limiter;
+mod queue;
 mod ratelimiters;
 mod store;
 
@@ -17,6 +18,9 @@ const AREAS: &[(&str, Replay)] = &[
     ("informer", replay::<informer::Informers>),
     ("informer_per_key", replay::<informer::Informers>),
     ("keys", replay::<keys::Keys>),
+    ("queue", replay::<queue::Queues>),
+    ("delaying", replay::<queue::Queues>),
+    ("ratelimitqueue", replay::<queue::Queues>),
     ("ratelimiters", replay::<ratelimiters::RateLimiters>),
     ("store", replay::<store::Stores>),
 ];
