@@ -5,7 +5,7 @@ use std::fmt;
 use crate::indexer::version_of;
 use crate::{Deleted, KeyError, Object, ObjectKey, Write};
 
-/// One write of an [`Indexer::apply`], by a key that the caller has at hand.
+/// One write of an [`Indexer::apply`](crate::Indexer::apply), by a key that the caller has at hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change<O> {
     /// Adds the object, or replaces the one of the same key.

@@ -15,7 +15,7 @@ use crate::{IndexConflict, IndexError, IndexFailure, Indexers, UnknownIndex};
 
 /// A thread-safe map with named indices, as client-go's `ThreadSafeStore`. It knows nothing of Kubernetes.
 ///
-/// An index files each value under any number of texts ([`IndexFunc`]), and finds all values under one of them.
+/// An index files each value under any number of texts ([`IndexFunc`](crate::IndexFunc)), and finds all values under one of them.
 /// Indices can be added at any time; a write changes the value and all its indices in one step.
 ///
 /// Values are handed out as clones: store an `Arc` where a value is large. Cloning the store itself gives another

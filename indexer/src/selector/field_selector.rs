@@ -81,7 +81,9 @@ impl FromStr for FieldSelector {
     fn from_str(text: &str) -> Result<Self, SelectorError> {
         let mut terms: Vec<_> = terms(text).filter(|term| !term.is_empty()).collect();
         terms.sort_unstable();
-        let requirements = terms.into_iter().map(|term| requirement(text, term)).collect::<Result<_, _>>()?;
+        let mut requirements = terms.into_iter().map(|term| requirement(text, term)).collect::<Result<Vec<_>, _>>()?;
+        // The API takes `=` and `!=` alone for nothing said.
+        requirements.retain(|requirement| !requirement.field.is_empty() || !requirement.value.is_empty());
         Ok(Self { requirements })
     }
 }

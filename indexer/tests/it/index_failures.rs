@@ -24,10 +24,9 @@ fn picky() -> Indexers<u32> {
 
 /// Panics print nothing while this runs.
 fn quietly<T>(run: impl FnOnce() -> T) -> T {
-    use std::sync::{Mutex, PoisonError};
-    #[expect(clippy::disallowed_types, reason = "held across the test's own code; the hook is the process's")]
-    static HOOK: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = HOOK.lock().unwrap_or_else(PoisonError::into_inner);
+    // The hook is the process's, and the test's code may panic without poisoning this lock.
+    static HOOK: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
+    let _one_at_a_time = HOOK.lock();
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
     let result = run();

@@ -239,3 +239,44 @@ proptest! {
         }
     }
 }
+
+/// `[kind, text]` of a selector that is refused, `[kind, text, as it prints, matches]` of one that is taken, with an
+/// `x` for each of the sets below that it matches. Recorded from `labels.Parse` and `fields.ParseSelector` of
+/// apimachinery v0.37.2, over random texts.
+const RECORDED: &str = include_str!("../../testdata/selectors.jsonl");
+
+const SETS: [&[(&str, &str)]; 6] = [
+    &[],
+    &[("a", "b")],
+    &[("a", "5"), ("b", "")],
+    &[("a", "6"), ("b", "c"), ("in", "a")],
+    &[("a", ""), ("c", "07"), ("x.y/z", "1")],
+    &[("b", "a"), ("notin", "in")],
+];
+
+#[test]
+fn random_texts_are_taken_refused_printed_and_matched_as_the_api_does() {
+    let value =
+        |set: &[(&str, &'static str)], name: &str| set.iter().find(|(other, _)| *other == name).map(|pair| pair.1);
+    let mut rows = 0;
+    for line in RECORDED.lines() {
+        let row: Vec<String> = serde_json::from_str(line).unwrap();
+        let (kind, text) = (row[0].as_str(), row[1].as_str());
+        let ours = match kind {
+            "label" => text
+                .parse::<LabelSelector>()
+                .ok()
+                .map(|selector| (selector.to_string(), SETS.map(|set| selector.matches(|name| value(set, name))))),
+            "field" => text
+                .parse::<FieldSelector>()
+                .ok()
+                .map(|selector| (selector.to_string(), SETS.map(|set| selector.matches(|name| value(set, name))))),
+            other => panic!("unknown kind {other}"),
+        };
+        let matches = |matches: [bool; 6]| matches.map(|matches| if matches { 'x' } else { '-' }).iter().collect();
+        let ours: Vec<String> = ours.map(|(prints, all)| vec![prints, matches(all)]).unwrap_or_default();
+        assert_eq!(ours, row[2..], "{line}");
+        rows += 1;
+    }
+    assert_eq!(rows, 520);
+}
