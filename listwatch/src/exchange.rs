@@ -3,12 +3,14 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::{Buf, Bytes};
-use http::{Request, Response};
+use http::header::CONTENT_ENCODING;
+use http::{HeaderValue, Request, Response};
 use http_body_util::BodyExt;
 use kube_client::Client;
 use kube_client::client::Body;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::excerpt::excerpt;
 use crate::retry_after::retry_after;
 use crate::status::error_of_answer;
 use crate::transport::{error_of_body, error_of_send};
@@ -27,10 +29,16 @@ pub(crate) async fn send(
         Ok(response) => response.map_err(error_of_send)?,
         Err(_) => return Err(timed_out("no answer came", timeouts.headers)),
     };
-    if response.status().is_success() {
-        return Ok(response.into_body());
+    if !response.status().is_success() {
+        return Err(read_error(response, timeouts, limits).await);
     }
-    Err(read_error(response, timeouts, limits).await)
+    match response.headers().get(CONTENT_ENCODING).map(HeaderValue::as_bytes) {
+        None | Some(b"" | b"identity") => Ok(response.into_body()),
+        Some(encoding) => {
+            let message = format!("the answer is compressed ({}), which was not asked for", excerpt(encoding));
+            Err(RequestError::new(ErrorClass::Decode, message))
+        }
+    }
 }
 
 /// The error in an answer of failure, from as much of its body as is allowed.

@@ -7,6 +7,8 @@ mod lister_watcher;
 mod options;
 
 #[cfg(feature = "client")]
+mod client_options;
+#[cfg(feature = "client")]
 mod decode;
 #[cfg(feature = "client")]
 mod drop_fields;
@@ -29,6 +31,8 @@ mod packed;
 #[cfg(feature = "client")]
 mod query;
 #[cfg(feature = "client")]
+mod reauth;
+#[cfg(feature = "client")]
 mod represented;
 #[cfg(feature = "client")]
 mod retry_after;
@@ -38,6 +42,8 @@ mod shaped;
 mod status;
 #[cfg(feature = "client")]
 mod text;
+#[cfg(feature = "client")]
+mod throttle_layer;
 #[cfg(feature = "client")]
 mod transport;
 #[cfg(feature = "client")]
@@ -53,6 +59,8 @@ pub use lister_watcher::{ItemSink, ListerWatcher, WatchStream};
 pub use options::{ListOptions, VersionMatch, WatchOptions};
 
 #[cfg(feature = "client")]
+pub use client_options::{ClientOptions, client_from_config};
+#[cfg(feature = "client")]
 pub use decode::{Decode, DecodeOptions, Json};
 #[cfg(feature = "client")]
 pub use limits::{Limits, Timeouts};
@@ -62,3 +70,5 @@ pub use list_watch::ListWatch;
 pub use packed::{OwnerReference, Packed};
 #[cfg(feature = "client")]
 pub use represented::Represented;
+#[cfg(feature = "client")]
+pub use throttle_layer::{ThrottleLayer, Throttled};

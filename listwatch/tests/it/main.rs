@@ -3,4 +3,5 @@
 mod fake;
 mod mock;
 mod requests;
+mod socket;
 mod streaming;
