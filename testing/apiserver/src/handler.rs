@@ -26,7 +26,7 @@ use crate::store::CollectionId;
 use crate::watch::{Cursor, WatchOptions};
 use crate::watch_stream::Watch;
 use crate::write::{Collection, DeleteOptions, Target, Written};
-use crate::{Status, Verb, documents, patching, review, watch_event};
+use crate::{Status, Verb, documents, openapi, patching, review, watch_event};
 
 /// An answer that is right, or a status.
 type Answered = Result<Response<ResponseBody>, Status>;
@@ -225,6 +225,9 @@ impl Call<'_> {
     fn json(&self) -> Result<Value, Status> {
         let content_type = self.request.header(header::CONTENT_TYPE).unwrap_or("application/json");
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
+        if media_type == openapi::PROTOBUF && !self.objects.resource.custom {
+            return openapi::to_json(&self.body).map_err(|error| Status::bad_request(error.to_string()));
+        }
         if !["application/json", ""].contains(&media_type) {
             let message = format!(
                 "the body of the request was in an unknown format ({media_type}) - accepted media types include: application/json"

@@ -37,7 +37,8 @@ pub(crate) fn document(registry: &Registry, path: &str, accept: &str) -> Option<
 /// validated by the server, how to patch a custom resource). Without definitions they do what they do for any kind that
 /// is not described: send the object and let the server check it.
 fn v2(accept: &str) -> Document {
-    if accept.split(',').any(|media_type| media_type.trim().starts_with(V2_PROTOBUF)) {
+    // Older clients write `v2@v1.0`.
+    if accept.replace('@', ".").split(',').any(|media_type| media_type.trim().starts_with(V2_PROTOBUF)) {
         // Of the message `openapi.v2.Document`: swagger (1) and info (2) with title (1) and version (2).
         let info = [protobuf_text(1, "Kubernetes"), protobuf_text(2, "unversioned")].concat();
         let body = [protobuf_text(1, "2.0"), protobuf_bytes(2, &info)].concat();

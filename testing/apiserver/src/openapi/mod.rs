@@ -6,6 +6,7 @@
 
 mod decode;
 mod document;
+mod protobuf;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -13,4 +14,5 @@ mod types;
 
 pub(crate) use decode::decode;
 pub(crate) use document::document;
+pub(crate) use protobuf::{MEDIA_TYPE as PROTOBUF, to_json};
 pub(crate) use types::{Field, Type};

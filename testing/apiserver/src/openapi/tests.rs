@@ -143,7 +143,7 @@ fn a_custom_resource_has_the_schema_it_was_given_or_an_open_one() {
 #[test]
 fn version_2_is_an_empty_document_in_both_forms() {
     let protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-    let answer = document(&registry(), "/openapi/v2", protobuf).unwrap();
+    let answer = document(&registry(), "/openapi/v2", &protobuf.replace("v2.", "v2@")).unwrap();
     assert_eq!(answer.content_type, protobuf);
     assert_eq!(&answer.body[..], b"\x0a\x032.0\x12\x19\x0a\x0aKubernetes\x12\x0bunversioned");
     assert_eq!(body("/openapi/v2")["swagger"], "2.0");
@@ -243,4 +243,98 @@ fn a_value_of_the_wrong_type_is_an_error() {
     for (kind, object, message) in rows {
         assert_eq!(decoded(kind, object.clone()).err().unwrap_or_default(), message, "{object}");
     }
+}
+
+/// Each row: what client-go writes in protobuf, in hexadecimal digits, and what it writes in JSON.
+#[test]
+fn protobuf_is_read_as_the_json_that_the_same_client_writes() {
+    let rows = [
+        (
+            "6b3873000a150a07617070732f7631120a4465706c6f796d656e741297020a390a016412001a0022002a0032003800420808\
+         a5ebdcca0610005a060a01611201315a050a016212006a0f0a014b1a016f2201752a027631300012cb01080012080a060a01\
+         611201311a9f010a100a0012001a0022002a00320038004200128a010a0f0a0176120a12080a064d656d6f7279125b0a0163\
+         120022017822002a00420f0a0d0a0363707512060a043130306d52280a1312110a001209080110001a037765621a00220010\
+         00180020ffffffffffffffffff01280030006a0072007a022000800100880100900100a201001a00320042004a0052005800\
+         600068008201008a01009a0100c2010022170a0012130a06080010001a001209080110001a03323525280038011a0c080010\
+         0018002000280038001a002200",
+            json!({"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"d","creationTimestamp":"2026-01-02T03:04:05Z","labels":{"a":"1","b":""},"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"o","uid":"u","controller":false}]},"spec":{"replicas":0,"selector":{"matchLabels":{"a":"1"}},"template":{"metadata":{},"spec":{"volumes":[{"name":"v","emptyDir":{"medium":"Memory"}}],"containers":[{"name":"c","args":["x",""],"resources":{"limits":{"cpu":"100m"}},"livenessProbe":{"httpGet":{"port":"web"},"periodSeconds":-1},"securityContext":{"runAsUser":0}}]}},"strategy":{"rollingUpdate":{"maxUnavailable":0,"maxSurge":"25%"}},"paused":true},"status":{}}),
+        ),
+        (
+            "6b3873000a0c0a027631120653656372657412210a110a017312001a0022002a0032003800420012080a016b1203ff00fe1a\
+         0028001a002200",
+            json!({"kind":"Secret","apiVersion":"v1","metadata":{"name":"s"},"immutable":false,"data":{"k":"/wD+"}}),
+        ),
+        (
+            "6b3873000a1f0a16636f6f7264696e6174696f6e2e6b38732e696f2f763112054c6561736512250a110a016c12001a002200\
+         2a003200380042001210100f220c08a5ebdcca0610808c8d9e021a002200",
+            json!({"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"l"},"spec":{"leaseDurationSeconds":15,"renewTime":"2026-01-02T03:04:05.600000Z"}}),
+        ),
+        (
+            "6b3873000a2e0a17617574686f72697a6174696f6e2e6b38732e696f2f763112135375626a65637441636365737352657669\
+         657712300a100a0012001a0022002a0032003800420012121a01752a0b0a016b12060a01610a016232001a08080012001a00\
+         20001a002200",
+            json!({"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","metadata":{},"spec":{"user":"u","extra":{"k":["a","b"]}},"status":{"allowed":false}}),
+        ),
+    ];
+    for (digits, expected) in rows {
+        let bytes: Vec<u8> =
+            (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect();
+        assert_eq!(to_json(&bytes).unwrap(), expected);
+        for len in 0..bytes.len() / 2 {
+            assert_ne!(to_json(&bytes[..len]).ok(), Some(expected.clone()), "{len}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_protobuf_of_a_known_kind_is_refused() {
+    // A field with these bytes, and the envelope of a kind: its type (1) and its object (2).
+    let field = |number: u8, bytes: &[u8]| {
+        let len = [bytes.len() as u8 | 0x80, (bytes.len() >> 7) as u8];
+        [&[number << 3 | 2][..], &len, bytes].concat()
+    };
+    let body = |api_version: &str, kind: &str, object: &[u8]| {
+        let type_meta = [field(1, api_version.as_bytes()), field(2, kind.as_bytes())].concat();
+        [b"k8s\0".to_vec(), field(1, &type_meta), field(2, object)].concat()
+    };
+    // A schema that is not what is not what is not ...
+    let schema = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.";
+    let number = |of: &str, name: &str| {
+        let field = Type::named(&format!("{schema}{of}")).and_then(|of| of.field(name)).unwrap();
+        field.number[0] as u8
+    };
+    let mut nested = vec![];
+    // Numbers above 15 need a tag of two bytes.
+    let not = number("JSONSchemaProps", "not");
+    for _ in 0..200 {
+        let len = [nested.len() as u8 | 0x80, (nested.len() >> 7) as u8];
+        nested = [&[(not << 3 | 2) | 0x80, not >> 4][..], &len, &nested].concat();
+    }
+    for (of, name) in [
+        ("CustomResourceValidation", "openAPIV3Schema"),
+        ("CustomResourceDefinitionVersion", "schema"),
+        ("CustomResourceDefinitionSpec", "versions"),
+        ("CustomResourceDefinition", "spec"),
+    ] {
+        nested = field(number(of, name), &nested);
+    }
+    let rows = [
+        (b"{}".to_vec(), "does not begin with `k8s`"),
+        (body("v1", "Nope", b""), "no protobuf is known for Nope of v1: send JSON"),
+        (body("example.com/v1", "Foo", b""), "no protobuf is known for Foo of example.com/v1"),
+        (body("v1", "Pod", &[10, 9]), "ends early"),
+        (body("v1", "Pod", &[8, 1]), "a field is of another type"),
+        (body("v1", "Pod", &[15]), "of an unknown kind"),
+        (body("v1", "ConfigMap", &[10, 4, 10, 2, 0xff, 0xff]), "not UTF-8"),
+        (body("v1", "Pod", &[0xff; 12]), "ends early"),
+        (body("apiextensions.k8s.io/v1", "CustomResourceDefinition", &nested), "nested too deeply"),
+    ];
+    for (body, message) in rows {
+        let error = to_json(&body).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    let options = to_json(&body("v1", "DeleteOptions", &[8, 0])).unwrap();
+    assert_eq!(options, json!({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}));
+    let newer = to_json(&body("v1", "ConfigMap", &[0xf8, 0x3f, 1])).unwrap();
+    assert_eq!(newer, json!({"apiVersion": "v1", "kind": "ConfigMap"}), "a field of a newer version is passed over");
 }

@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""Writes types.txt: names, types and patch strategies of the built-in kinds' fields, from Kubernetes' OpenAPI document.
+"""Writes types.txt: names, types, patch strategies and protobuf numbers of the built-in kinds' fields.
 
-Usage: types.py kubernetes-1.37.2/api/openapi-spec/swagger.json > types.txt
+Usage: types.py MODULES > types.txt
+
+MODULES holds Kubernetes' Go modules, as a Go module cache does: kubernetes@v1.37.2 (for its OpenAPI document),
+api@v0.37.2, apimachinery@v0.37.2, ... (for the numbers, which only the tags of the Go structs tell).
 
 Only generally available versions, and what they refer to. types.rs reads the result and tells its form.
 """
+import glob
 import json
 import re
 import sys
 from collections import defaultdict
 
-definitions = json.load(open(sys.argv[1]))["definitions"]
+modules = sys.argv[1]
+definitions = json.load(open(modules + "/kubernetes@v1.37.2/api/openapi-spec/swagger.json"))["definitions"]
 META, CORE = "io.k8s.apimachinery.pkg.apis.meta.v1", "io.k8s.api.core.v1"
 SCALARS = {
     ("string", None): "string",
@@ -26,7 +31,42 @@ SPECIAL = {
     META + ".Time": "time",
     META + ".MicroTime": "micro-time",
 }
+ZEROS = {*SCALARS.values(), *SPECIAL.values()}
 packages, seen = defaultdict(dict), set()
+STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.M | re.S)
+MEMBER = re.compile(r"^\s*(?:\w+\s+)?([\w.*\[\]]+)\s+`(.*)`", re.M)
+
+
+def read_numbers(package):
+    """Go's structs of a package: name -> [(JSON name or "", number, Go type, whether a zero is written as JSON)]."""
+    path = package.removeprefix("io.k8s.").replace(".", "/")
+    module, rest = path.split("/", 1)
+    structs = {}
+    for file in glob.glob(f"{modules}/{module}@v*/{rest}/*.go"):
+        for name, body in STRUCT.findall(open(file).read()):
+            members = structs[name] = []
+            for go_type, tags in MEMBER.findall(body):
+                tags = dict(re.findall(r'(\w+):"([^"]*)"', tags))
+                if "protobuf" in tags and "json" in tags:
+                    json_name, *options = tags["json"].split(",")
+                    keeps_zero = go_type.startswith("*") or "omitempty" not in options
+                    members.append((json_name, tags["protobuf"].split(",")[1], go_type, keeps_zero))
+    return structs
+
+
+def numbers_of(structs, name):
+    """JSON name -> (number, whether a zero counts); what Go inlines has the numbers of both messages: 2.1."""
+    numbers = {}
+    for json_name, number, go_type, keeps_zero in structs[name]:
+        if json_name:
+            numbers[json_name] = (number, keeps_zero)
+        else:
+            for inner, (rest, keeps_zero) in numbers_of(structs, go_type.lstrip("*")).items():
+                numbers[inner] = (number + "." + rest, keeps_zero)
+    return numbers
+
+
+STRUCTS = defaultdict(dict)
 
 
 def kinds_of(name):
@@ -56,11 +96,17 @@ def visit(name):
         return
     seen.add(name)
     package, short = name.rsplit(".", 1)
+    if package not in STRUCTS:
+        STRUCTS[package] = read_numbers(package)
+    numbers = numbers_of(STRUCTS[package], short)
     required, fields = set(definitions[name].get("required", [])), []
     for field, schema in definitions[name]["properties"].items():
-        if kinds_of(name) and field in ("apiVersion", "kind"):
+        if kinds_of(name) and field in ("apiVersion", "kind"):  # they stand in an envelope
             continue
-        text = field + ":" + shape(schema, package) + ("!" if field in required else "")
+        number, keeps_zero = numbers[field]
+        of = shape(schema, package)
+        text = f"{field}#{number}:" + ("*" if keeps_zero and of in ZEROS else "") + of
+        text += "!" if field in required else ""
         if "x-kubernetes-patch-strategy" in schema:
             text += "@" + schema["x-kubernetes-patch-strategy"]
         if "x-kubernetes-patch-merge-key" in schema:
@@ -74,6 +120,9 @@ for name in definitions:
     if len(kinds_of(name)) == 1 and re.fullmatch(r"v\d+", kinds_of(name)[0]["version"]):
         if not name.endswith("List") and not name.startswith(META):
             visit(name)
+
+# What a client sends with a DELETE; it stands in every group.
+visit(META + ".DeleteOptions")
 
 print("# Kubernetes v1.37.2, written by types.py; read by types.rs, which tells the form.")
 for package in sorted(packages):

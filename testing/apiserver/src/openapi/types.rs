@@ -1,17 +1,19 @@
-//! The types of the built-in kinds, one truth for three uses: the merge keys of the strategic merge patch,
-//! the schemas of the OpenAPI documents, and the check for unknown fields.
+//! The types of the built-in kinds, one truth for four uses: the merge keys of the strategic merge patch, the schemas
+//! of the OpenAPI documents, the check for unknown fields, and the reading of protobuf.
 //!
 //! `types.txt` (written by `types.py`) has a line for each type, in three forms:
 //!
 //! ```text
 //! package io.k8s.api.core.v1 core v1             the types that follow are of this package; its group and version
-//! kind Pod metadata:meta.ObjectMeta spec:PodSpec a type with apiVersion and kind, which stand for themselves
-//! type PodSpec containers:[]Container!@merge=name nodeName:string
+//! kind Pod metadata#1:meta.ObjectMeta spec#2:PodSpec   a type with apiVersion and kind, which stand for themselves
+//! type PodSpec containers#2:[]Container!@merge=name nodeName#10:string hostUsers#37:*bool
+//! type Volume name#1:*string! emptyDir#2.2:EmptyDirVolumeSource
 //! ```
 //!
-//! A field is `name:shape`, then `!` if it is required, then `@strategies=merge key` as the Kubernetes API states them.
-//! A shape is a scalar, a type (of the same package; `meta.` and `core.` for those two; else in full), `[]shape` or
-//! `{}shape`.
+//! A field is `name#number:shape`, then `!` if it is required, then `@strategies=merge key` as the Kubernetes API states
+//! them. The number is protobuf's; `2.2` stands for field 2 of the message that is field 2, where JSON has one object.
+//! A shape is a scalar (`*` before it: a zero differs from no value), a type (of the same package; `meta.` and `core.` for
+//! those two; else in full), `[]shape` or `{}shape`.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -43,7 +45,11 @@ pub(crate) struct Type {
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(crate) name: &'static str,
+    /// The protobuf number, in the message and in those within it that JSON does not show.
+    pub(crate) number: Vec<u32>,
     pub(crate) shape: Shape,
+    /// Whether a zero (empty text, false, 0) differs from no value: protobuf writes it in both cases.
+    pub(crate) keeps_zero: bool,
     pub(crate) required: bool,
     pub(crate) merge: Option<Merge>,
 }
@@ -159,7 +165,10 @@ impl Field {
             }
         };
         let (shape, required) = rest.strip_suffix('!').map_or((rest, false), |shape| (shape, true));
-        Field { name, shape: Shape::parse(shape, package), required, merge }
+        let (shape, keeps_zero) = shape.strip_prefix('*').map_or((shape, false), |shape| (shape, true));
+        let (name, number) = name.split_once('#').unwrap_or((name, ""));
+        let number = number.split('.').filter_map(|number| number.parse().ok()).collect();
+        Field { name, number, shape: Shape::parse(shape, package), keeps_zero, required, merge }
     }
 }
 
@@ -210,6 +219,15 @@ mod tests {
         assert!(names.len() > 500);
         for name in names {
             assert!(Type::named(&name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_field_has_a_number_of_its_own() {
+        for of in &TYPES.all {
+            let numbers: std::collections::BTreeSet<_> = of.fields.iter().map(|field| &field.number).collect();
+            assert_eq!(numbers.len(), of.fields.len(), "{}", of.name);
+            assert!(numbers.iter().all(|number| !number.is_empty()), "{}", of.name);
         }
     }
 
