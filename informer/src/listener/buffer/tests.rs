@@ -1,1 +1,199 @@
+use std::collections::BTreeMap;
 
+use kubewire_indexer::Deleted;
+use proptest::prelude::*;
+
+use super::*;
+
+type Note = Notification<u32>;
+
+fn told(key: u8, notification: Note) -> Told<u32> {
+    Told { key: ObjectKey::cluster(&format!("k{key}")), notification, resync: false }
+}
+
+fn add(object: u32) -> Note {
+    Notification::Added { object, is_in_initial_list: false }
+}
+
+fn initial(object: u32) -> Note {
+    Notification::Added { object, is_in_initial_list: true }
+}
+
+fn update(old: u32, new: u32) -> Note {
+    Notification::Updated { old, new }
+}
+
+fn delete(object: u32) -> Note {
+    Notification::Deleted(Deleted::Known(object))
+}
+
+fn drain(buffer: &mut Buffer<u32>) -> Vec<Note> {
+    let mut out = Vec::new();
+    while let Next::Notification(notification) = buffer.next() {
+        out.push(notification);
+        buffer.validate();
+    }
+    out
+}
+
+fn coalesced(notifications: &[Note]) -> Vec<Note> {
+    let mut buffer = Buffer::new(Buffering::Coalescing);
+    for notification in notifications {
+        buffer.push(told(0, notification.clone()));
+        buffer.validate();
+    }
+    buffer.join();
+    let out = drain(&mut buffer);
+    assert!(buffer.has_told_initial());
+    out
+}
+
+#[test]
+fn coalescing_keeps_the_first_old_and_the_last_new_state() {
+    let rows: [(&[Note], &[Note]); 10] = [
+        (&[add(1), update(1, 2), update(2, 3)], &[add(3)]),
+        (&[initial(1), update(1, 2)], &[initial(2)]),
+        (&[update(1, 2), update(2, 3)], &[update(1, 3)]),
+        (&[update(1, 2), delete(2)], &[delete(2)]),
+        (&[delete(1), add(2)], &[delete(1), add(2)]),
+        (&[delete(1), add(2), update(2, 3)], &[delete(1), add(3)]),
+        (&[delete(1), add(2), delete(3)], &[delete(1)]),
+        (&[add(1), delete(1)], &[]),
+        (&[initial(1), delete(1), add(2)], &[add(2)]),
+        (&[initial(1), initial(2)], &[initial(2)]),
+    ];
+    for (pushed, want) in rows {
+        assert_eq!(coalesced(pushed), want, "{pushed:?}");
+    }
+}
+
+#[test]
+fn initial_additions_count_until_their_calls_have_returned() {
+    for buffering in [Buffering::Unbounded, Buffering::Coalescing] {
+        let mut buffer = Buffer::new(buffering);
+        buffer.push(told(0, initial(1)));
+        buffer.push(told(1, initial(2)));
+        assert!(!buffer.has_told_initial(), "not joined");
+        buffer.join();
+        buffer.next();
+        assert!(!buffer.has_told_initial());
+        buffer.next();
+        assert!(!buffer.has_told_initial(), "the last call is running");
+        buffer.told();
+        assert!(buffer.has_told_initial());
+    }
+}
+
+#[test]
+fn an_object_that_comes_and_goes_untold_again_and_again_takes_no_room() {
+    let mut buffer = Buffer::new(Buffering::Coalescing);
+    for n in 0..1000 {
+        buffer.push(told(0, add(n)));
+        buffer.push(told(0, delete(n)));
+        buffer.validate();
+    }
+    assert_eq!(buffer.len(), 1, "one key, with nothing to tell");
+    assert_eq!(drain(&mut buffer), []);
+    assert_eq!(buffer.len(), 0);
+}
+
+#[test]
+fn the_room_of_a_burst_is_given_back() {
+    for buffering in [Buffering::Unbounded, Buffering::Coalescing] {
+        let mut buffer = Buffer::new(buffering);
+        for n in 0..10_000 {
+            let key = ObjectKey::cluster(&n.to_string());
+            buffer.push(Told { key, notification: add(n), resync: false });
+        }
+        drain(&mut buffer);
+        let capacity = match &buffer.waiting {
+            Waiting::Unbounded(queue) => queue.capacity(),
+            Waiting::Coalescing { order, pending } => order.capacity().max(pending.capacity()),
+        };
+        assert!(capacity <= 2 * KEPT_CAPACITY, "{capacity}");
+    }
+}
+
+#[test]
+fn a_closed_buffer_drops_what_waits_and_takes_nothing() {
+    let mut buffer = Buffer::new(Buffering::Unbounded);
+    buffer.push(told(0, add(1)));
+    let (waker, _garbage) = buffer.close();
+    assert!(waker.is_none());
+    buffer.push(told(0, add(2)));
+    buffer.validate();
+    assert!(matches!(buffer.next(), Next::Closed));
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    /// Puts a new object under the key.
+    Put(u8),
+    Delete(u8),
+    Next,
+}
+
+proptest! {
+    /// However slow the handler is, what it is told leads from the state it knows to the present one, and it is
+    /// never told to update or delete what it does not have.
+    #[test]
+    fn what_is_told_adds_up(
+        ops in prop::collection::vec(prop_oneof![
+            4 => (0..4u8).prop_map(Op::Put),
+            2 => (0..4u8).prop_map(Op::Delete),
+            3 => Just(Op::Next),
+        ], 0..100),
+        coalescing: bool,
+    ) {
+        let mut buffer = Buffer::new(if coalescing { Buffering::Coalescing } else { Buffering::Unbounded });
+        let mut source: BTreeMap<u8, u32> = BTreeMap::new();
+        let mut heard: BTreeMap<u8, u32> = BTreeMap::new();
+        let mut object = 0;
+        let mut tell = |notification: Note| -> Result<(), TestCaseError> {
+            match notification {
+                Notification::Added { object, .. } => {
+                    prop_assert_eq!(heard.insert((object % 4) as u8, object), None);
+                }
+                Notification::Updated { old, new } => {
+                    prop_assert_eq!(heard.insert((new % 4) as u8, new), Some(old));
+                }
+                Notification::Deleted(deleted) => {
+                    let last = *deleted.last_known().unwrap();
+                    prop_assert!(heard.remove(&((last % 4) as u8)).is_some());
+                }
+            }
+            Ok(())
+        };
+        for op in ops {
+            match op {
+                Op::Put(key) => {
+                    object += 4;
+                    let new = object + u32::from(key);
+                    let notification = match source.insert(key, new) {
+                        Some(old) => update(old, new),
+                        None => initial(new),
+                    };
+                    buffer.push(told(key, notification));
+                }
+                Op::Delete(key) => {
+                    if let Some(old) = source.remove(&key) {
+                        buffer.push(told(key, delete(old)));
+                    }
+                }
+                Op::Next => {
+                    if let Next::Notification(notification) = buffer.next() {
+                        tell(notification)?;
+                    }
+                }
+            }
+            buffer.validate();
+            prop_assert!(!coalescing || buffer.len() <= 4);
+        }
+        while let Next::Notification(notification) = buffer.next() {
+            tell(notification)?;
+        }
+        buffer.join();
+        prop_assert!(buffer.has_told_initial());
+        prop_assert_eq!(heard, source);
+    }
+}
