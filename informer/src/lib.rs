@@ -21,6 +21,7 @@ mod resync;
 mod running_informer;
 mod status;
 mod subscription;
+pub mod watch_tools;
 
 pub use cache_sync::{
     CacheSync, CacheSyncError, CacheSyncReason, Hindrance, wait_for_cache_sync, wait_for_cache_sync_unless_refused,

@@ -22,7 +22,7 @@ use super::page_walk::PageWalk;
 use super::reflector_error::ReflectorErrorKind;
 use super::reflector_status::RestartCause;
 use super::retry_window::RetryWindow;
-use super::rules::Rules;
+use super::rules::{MAX_RETRY_AFTER, Rules};
 use super::watch_pace::WatchPace;
 
 mod listing;
@@ -293,6 +293,3 @@ impl Machine {
         self.notes.push(Note::Failed { kind, tell });
     }
 }
-
-/// No wish of a server to be left alone is honoured for longer: a wrong one would be an outage.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);

@@ -26,7 +26,7 @@ mod reflector_status;
 mod reporter;
 pub(crate) mod resource_version;
 mod retry_window;
-mod rules;
+pub(crate) mod rules;
 mod watch_pace;
 
 pub use error_handler::{WatchErrorHandler, log_errors};

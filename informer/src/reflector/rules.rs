@@ -43,3 +43,12 @@ pub(crate) fn default_backoff() -> Backoff {
     const CAP: Duration = Duration::from_secs(30);
     Backoff::new(Duration::from_millis(800)).factor(2.0).jitter(1.0).cap(CAP).steps(38)
 }
+
+/// How long a watch is asked for: a random whole number of seconds between once and twice the minimum, so that
+/// clients do not come back in step. `random` lies in `0.0..1.0`.
+pub(crate) fn watch_timeout(minimum: Duration, random: f64) -> Duration {
+    Duration::from_secs((minimum.as_secs_f64() * (1.0 + random)) as u64)
+}
+
+/// No wish of a server to be left alone is honoured for longer: a wrong one would be an outage.
+pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);

@@ -3,10 +3,13 @@
 mod errors;
 mod fake_server;
 mod fake_store;
+mod informer_watcher;
 mod lifecycle;
 mod list_and_watch;
 mod pager;
+mod retry_watcher;
 mod running;
 mod streaming_list;
 mod timing;
 mod undecodable;
+mod until;

@@ -7,6 +7,7 @@ use kubewire_listwatch::{ErrorClass, RequestError, WatchOptions};
 use super::{Attempt, AttemptKind, Machine, Note, State, Step, Wake};
 use crate::reflector::reflector_error::ReflectorErrorKind;
 use crate::reflector::reflector_status::RestartCause;
+use crate::reflector::rules::watch_timeout;
 use crate::reflector::watch_pace::{Pace, SHORT_WATCH};
 
 /// The kind of an event, as far as it matters here.
@@ -41,8 +42,7 @@ pub(crate) enum Heard {
 
 impl Machine {
     pub(super) fn watch_timeout(&mut self) -> Duration {
-        let seconds = self.rules.min_watch_timeout.as_secs_f64() * (1.0 + self.random.fraction());
-        Duration::from_secs(seconds as u64)
+        watch_timeout(self.rules.min_watch_timeout, self.random.fraction())
     }
 
     pub(super) fn attempt(kind: AttemptKind, version: String, now: Instant) -> Attempt {
