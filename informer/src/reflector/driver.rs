@@ -14,7 +14,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use super::alarm::Alarm;
 use super::consistency_check;
 use super::gathering::Gathering;
-use super::machine::{Activity, Change, Heard, Machine, Note, Rang, Step};
+use super::machine::{Activity, Change, Heard, Machine, Note, Rang, Step, Weight};
 use super::reflector_error::ReflectorErrorKind;
 use super::reflector_options::ShouldResync;
 use super::reflector_status::ReflectorPhase;
@@ -242,7 +242,7 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
     async fn check(&mut self, version: &str) -> Option<()> {
         let check = consistency_check::difference(&self.lister_watcher, &*self.store, &self.gathering, version);
         match self.minder.mind(check).await {
-            Minded::Answer(Ok(Some(kind))) => self.reporter.note(Note::Failed { kind, tell: true }),
+            Minded::Answer(Ok(Some(kind))) => self.reporter.note(Note::Failed { kind, weight: Weight::Told }),
             Minded::Answer(Err(error)) => tracing::warn!(%error, "a streaming list could not be checked"),
             Minded::Answer(Ok(None)) | Minded::Instead(_) => {}
             Minded::Stopped => return None,

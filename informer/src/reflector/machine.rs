@@ -77,11 +77,22 @@ pub(crate) enum Note {
     Failed {
         /// What.
         kind: ReflectorErrorKind,
-        /// Whether the error handler is to be told, or only the log and the status.
-        tell: bool,
+        /// How much it matters.
+        weight: Weight,
     },
     /// A list or a watch is over, and why.
     Restart(RestartCause),
+}
+
+/// How much a failure matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// A try has failed: the error handler is told, and the status counts a failure.
+    Told,
+    /// A watch that had worked ended by it: it is logged, and the status counts a failure.
+    Logged,
+    /// Something else is tried at once, and may well succeed: it is logged.
+    Bypassed,
 }
 
 /// What the machine is doing, for the status.
@@ -288,8 +299,8 @@ impl Machine {
         Step::Sleep
     }
 
-    fn note_failure(&mut self, kind: ReflectorErrorKind, tell: bool) {
+    fn note_failure(&mut self, kind: ReflectorErrorKind, weight: Weight) {
         self.notes.push(Note::Restart(RestartCause::of(&kind)));
-        self.notes.push(Note::Failed { kind, tell });
+        self.notes.push(Note::Failed { kind, weight });
     }
 }

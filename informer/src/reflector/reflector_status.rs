@@ -93,7 +93,8 @@ pub struct ReflectorStatus {
     pub last_heard: Option<Instant>,
     /// The last failure of a list or a watch; it stays readable after a success.
     pub last_error: Option<LastError>,
-    /// Failures since a list was last taken in or a watch last opened: zero means that all is well.
+    /// Failures since a list was last taken in or a watch last opened: zero means that all is well. What was tried
+    /// again at once in another way, such as a streaming list that was refused, does not count.
     pub failures_in_a_row: u64,
     /// List requests made, pages counted one by one.
     pub list_requests: u64,
@@ -187,11 +188,11 @@ impl ReflectorMonitor {
         }
     }
 
-    pub(crate) fn failed(&self, error: ReflectorError, now: Instant) {
+    pub(crate) fn failed(&self, error: ReflectorError, counts: bool, now: Instant) {
         let last = Some(LastError { error, at: now });
         let former = {
             let mut status = self.status.lock();
-            status.failures_in_a_row += 1;
+            status.failures_in_a_row += u64::from(counts);
             std::mem::replace(&mut status.last_error, last)
         };
         drop(former);

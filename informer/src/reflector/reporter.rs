@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::error_handler::WatchErrorHandler;
 use super::log_limit::LogLimit;
-use super::machine::Note;
+use super::machine::{Note, Weight};
 use super::reflector_error::{ReflectorError, ReflectorErrorKind};
 use super::reflector_status::ReflectorMonitor;
 use crate::AdmitError;
@@ -27,10 +27,10 @@ impl Reporter {
     pub(crate) fn note(&self, note: Note) {
         match note {
             Note::Restart(cause) => self.monitor.restarted(cause),
-            Note::Failed { kind, tell } => {
+            Note::Failed { kind, weight } => {
                 let error = ReflectorError::new(Arc::clone(&self.resource), kind);
-                self.monitor.failed(error.clone(), self.clock.now());
-                if tell { self.tell(&error) } else { self.log(&error) }
+                self.monitor.failed(error.clone(), weight != Weight::Bypassed, self.clock.now());
+                if weight == Weight::Told { self.tell(&error) } else { self.log(&error) }
             }
         }
     }

@@ -88,3 +88,18 @@ async fn a_kind_that_is_defined_late_is_picked_up() {
     running.store.until("list 1: a@1").await;
     running.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_streaming_list_is_no_failure_where_the_list_after_it_succeeds() {
+    let (options, told) = recording();
+    let running = Running::start(true, options);
+    running.server.watch().await.fail(status(403, "Forbidden"));
+    let list = running.server.list().await;
+    let now = running.monitor.status();
+    assert_eq!((now.failures_in_a_row, told.lock().len()), (0, 0));
+    assert_eq!(now.last_error.map(|last| last.error.class()), Some(ErrorClass::Forbidden));
+    list.fail(status(403, "Forbidden"));
+    running.server.watch().await;
+    assert_eq!((running.monitor.status().failures_in_a_row, told.lock().len()), (1, 1));
+    running.stop().await;
+}

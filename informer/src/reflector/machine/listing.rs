@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use kubewire_listwatch::{ErrorClass, ListMeta, ListOptions, RequestError};
 
-use super::{AfterReplace, Listing, Machine, State, Step};
+use super::{AfterReplace, Listing, Machine, State, Step, Weight};
 use crate::reflector::page_walk::{PageWalk, Walk};
 use crate::reflector::reflector_error::ReflectorErrorKind;
 use crate::reflector::resource_version::is_older;
@@ -74,7 +74,7 @@ impl Machine {
 
     fn list_without_version(&mut self, limit: Option<u32>, from_zero: bool, error: &RequestError) -> Step {
         self.version_unavailable = true;
-        self.note_failure(ReflectorErrorKind::List(error.clone()), false);
+        self.note_failure(ReflectorErrorKind::List(error.clone()), Weight::Bypassed);
         self.ask_list(None, limit, from_zero, true)
     }
 
@@ -125,7 +125,7 @@ impl Machine {
 
     fn list_failed(&mut self, now: Instant, kind: ReflectorErrorKind) -> Step {
         let retry_after = kind.retry_after();
-        self.note_failure(kind, true);
+        self.note_failure(kind, Weight::Told);
         self.end_cycle(now, retry_after)
     }
 

@@ -6,7 +6,7 @@ use kubewire_listwatch::{RequestError, WatchOptions};
 
 use super::listing::is_unavailable_version;
 use super::watching::{Change, Heard, is_retried_as_it_is};
-use super::{AfterReplace, AttemptKind, Machine, Note, State, Step, Wake};
+use super::{AfterReplace, AttemptKind, Machine, Note, State, Step, Wake, Weight};
 use crate::reflector::reflector_error::ReflectorErrorKind;
 use crate::reflector::reflector_status::RestartCause;
 use crate::reflector::watch_pace::SHORT_WATCH;
@@ -57,7 +57,7 @@ impl Machine {
             return self.fall_back(now, ReflectorErrorKind::NoListVersion, false);
         }
         if let Some(kind) = self.refuse_older(Some(asked), version) {
-            self.note_failure(kind, true);
+            self.note_failure(kind, Weight::Told);
             return self.end_cycle(now, None);
         }
         self.take_in(version.to_owned(), AfterReplace::KeepStream)
@@ -76,7 +76,7 @@ impl Machine {
         let kind = kind(error.clone());
         if is_retried_as_it_is(error) {
             self.quick_streams = 0;
-            self.note_failure(kind, at_start);
+            self.note_failure(kind, if at_start { Weight::Told } else { Weight::Logged });
             return self.back_off(now, error.retry_after(), Wake::StreamingList);
         }
         if is_unavailable_version(error) {
@@ -113,7 +113,7 @@ impl Machine {
             return self.fall_back(now, kind, true);
         }
         self.quick_streams += 1;
-        self.note_failure(kind, false);
+        self.note_failure(kind, Weight::Bypassed);
         self.open_streaming_list(now)
     }
 
@@ -123,7 +123,7 @@ impl Machine {
         if remembered {
             self.no_streaming_before = now.checked_add(STREAMING_PAUSE);
         }
-        self.note_failure(kind, false);
+        self.note_failure(kind, Weight::Bypassed);
         self.notes.push(Note::Restart(RestartCause::FallBackToList));
         self.begin_list()
     }

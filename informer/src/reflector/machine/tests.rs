@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use kubewire_listwatch::{ErrorClass, ListMeta, ListOptions, RequestError, Status, WatchOptions};
 use kubewire_ratelimit::Random;
 
-use super::{Activity, Change, Heard, Machine, Note, Rang, Rules, Step};
+use super::{Activity, Change, Heard, Machine, Note, Rang, Rules, Step, Weight};
 
 mod list_rules;
 mod random_answers;
@@ -111,7 +111,8 @@ impl Play {
     /// The failures noted since the last call; those that the error handler is told of have an `!`.
     pub(super) fn failures(&mut self) -> Vec<String> {
         let failed = |note: Note| match note {
-            Note::Failed { kind, tell } => Some(format!("{}{}", kind.class(), if tell { "!" } else { "" })),
+            Note::Failed { kind, weight: Weight::Told } => Some(format!("{}!", kind.class())),
+            Note::Failed { kind, .. } => Some(kind.class().to_string()),
             Note::Restart(_) => None,
         };
         self.machine.take_notes().into_iter().filter_map(failed).collect()

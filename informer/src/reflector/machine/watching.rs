@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use kubewire_listwatch::{ErrorClass, RequestError, WatchOptions};
 
-use super::{Attempt, AttemptKind, Machine, Note, State, Step, Wake};
+use super::{Attempt, AttemptKind, Machine, Note, State, Step, Wake, Weight};
 use crate::reflector::reflector_error::ReflectorErrorKind;
 use crate::reflector::reflector_status::RestartCause;
 use crate::reflector::rules::watch_timeout;
@@ -84,7 +84,7 @@ impl Machine {
     /// Nobody there, or too busy: everything seen so far is still right, so the same watch is asked for again.
     /// Anything else: a new list.
     fn watch_refused(&mut self, now: Instant, error: &RequestError) -> Step {
-        self.note_failure(ReflectorErrorKind::Watch(error.clone()), true);
+        self.note_failure(ReflectorErrorKind::Watch(error.clone()), Weight::Told);
         if is_retried_as_it_is(error) {
             self.back_off(now, error.retry_after(), Wake::Watch)
         } else {
@@ -131,11 +131,11 @@ impl Machine {
         let State::Reading(attempt) = &self.state else { return self.out_of_turn(now) };
         let (age, events, objects) = (now.duration_since(attempt.asked_at), attempt.events, attempt.objects);
         match error {
-            Some(error) => self.note_failure(ReflectorErrorKind::Stream(error.clone()), false),
+            Some(error) => self.note_failure(ReflectorErrorKind::Stream(error.clone()), Weight::Bypassed),
             None => self.notes.push(Note::Restart(RestartCause::Closed)),
         }
         if age < SHORT_WATCH && events == 0 {
-            self.note_failure(ReflectorErrorKind::VeryShortWatch, false);
+            self.note_failure(ReflectorErrorKind::VeryShortWatch, Weight::Logged);
             return self.end_cycle(now, None);
         }
         self.watch_again(now, age, objects)
@@ -157,7 +157,7 @@ impl Machine {
         if internal {
             self.internal_errors.error(now);
         }
-        self.note_failure(ReflectorErrorKind::Stream(error.clone()), false);
+        self.note_failure(ReflectorErrorKind::Stream(error.clone()), Weight::Logged);
         if error.class() == ErrorClass::Throttled {
             self.back_off(now, error.retry_after(), Wake::Watch)
         } else if internal && self.internal_errors.may_retry(now) {
