@@ -102,7 +102,7 @@ impl<O: Object> Informer<O> {
         Ok(Self::with_indexer(lister_watcher, indexer, options))
     }
 
-    fn with_indexer(
+    pub(crate) fn with_indexer(
         lister_watcher: impl ListerWatcher<Object = O>,
         indexer: Indexer<O>,
         options: InformerOptions<O>,

@@ -2,6 +2,7 @@
 
 mod cache_sync;
 mod delivery;
+mod factory;
 mod fifo;
 mod hammer;
 mod handlers;

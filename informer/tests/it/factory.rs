@@ -1,0 +1,133 @@
+//! The factory: one informer for each type and scope.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kubewire_indexer::{Id, Meta};
+use kubewire_informer::{FactoryOptions, SharedInformerFactory};
+use kubewire_listwatch::{
+    ErrorClass, ItemSink, ListMeta, ListOptions, ListerWatcher, RequestError, WatchOptions, WatchStream,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::recorder::Recorder;
+use crate::source::{Pod, PodRef, Source, settle};
+
+struct Node;
+
+impl Meta for Node {
+    fn id(&self) -> Id<'_> {
+        Id::new("", "n1").uid("u1").resource_version("1")
+    }
+}
+
+/// A server with one node.
+struct Nodes;
+
+impl ListerWatcher for Nodes {
+    type Object = Arc<Node>;
+
+    async fn list(&self, _: &ListOptions, each: ItemSink<'_, Arc<Node>>) -> Result<ListMeta, RequestError> {
+        each(Ok(Arc::new(Node)));
+        Ok(ListMeta::new("1"))
+    }
+
+    async fn watch(&self, _: &WatchOptions) -> Result<WatchStream<Arc<Node>>, RequestError> {
+        Ok(Box::pin(futures::stream::pending()))
+    }
+
+    fn supports_watch_list(&self) -> bool {
+        false
+    }
+
+    fn resource(&self) -> String {
+        "nodes".to_owned()
+    }
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[tokio::test(start_paused = true)]
+async fn each_type_and_scope_has_one_informer_that_is_started_once() {
+    let (source, other) = (Source::new(), Source::new());
+    source.put("ns/a", "1");
+    let factory = SharedInformerFactory::new(FactoryOptions::new());
+    let pods = factory.informer(|_| source.clone());
+    let same = factory.informer(|_| -> Source { panic!("it is there already") });
+    let log = Recorder::new();
+    same.add_handler(log.clone()).unwrap();
+    let nodes = factory.informer(|_| Nodes);
+    let stop = CancellationToken::new();
+    factory.start(&stop);
+    factory.start(&stop);
+    factory.wait_for_cache_sync(&stop, MINUTE).await.unwrap();
+    settle().await;
+    assert_eq!(source.requests(), (1, 1));
+    assert_eq!(pods.indexer().len() + nodes.indexer().len(), 2);
+    assert_eq!(log.take(), ["+ns/a@1!"]);
+
+    let late = factory.informer_in("ns", |namespace| {
+        assert_eq!(namespace, "ns");
+        other.clone()
+    });
+    settle().await;
+    assert_eq!(other.requests(), (0, 0), "what is made after a start needs another one");
+    factory.start(&stop);
+    factory.wait_for_cache_sync(&stop, MINUTE).await.unwrap();
+    let synced: Vec<_> = factory.synced().into_iter().collect();
+    assert_eq!(synced, [("nodes".to_owned(), true), ("pods".to_owned(), true), ("pods in ns".to_owned(), true)]);
+
+    factory.shut_down().await;
+    assert!(pods.is_stopped() && nodes.is_stopped() && late.is_stopped());
+    factory.informer_named("app=web", || other.clone());
+    factory.start(&stop);
+    settle().await;
+    assert_eq!(other.requests(), (1, 1), "nothing starts after the shut-down");
+    factory.shut_down().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn settings_of_one_type_are_for_its_informers_alone() {
+    let source = Source::new();
+    source.put("ns/a", "1");
+    let options = FactoryOptions::new()
+        .namespace("ns")
+        .resync_period(MINUTE)
+        .resync_period_of::<PodRef>(Duration::from_secs(1))
+        .transform(|pod: PodRef| {
+            Ok::<_, std::convert::Infallible>(Arc::new(Pod { note: "made".to_owned(), ..(*pod).clone() }))
+        });
+    let factory = SharedInformerFactory::new(options);
+    let pods = factory.informer(|namespace| {
+        assert_eq!(namespace, "ns");
+        source.clone()
+    });
+    let nodes = factory.informer(|_| Nodes);
+    let log = Recorder::new();
+    let hears_of_pods = pods.add_handler(log.clone()).unwrap();
+    let hears_of_nodes = nodes.subscribe().unwrap();
+    let stop = CancellationToken::new();
+    factory.start(&stop);
+    factory.wait_for_cache_sync(&stop, MINUTE).await.unwrap();
+    settle().await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(hears_of_pods.status().told, 11);
+    assert_eq!(hears_of_nodes.registration().backlog(), 1);
+    assert_eq!(pods.indexer().list()[0].note, "made");
+    stop.cancel();
+    factory.shut_down().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_wait_names_what_fails() {
+    let source = Source::new();
+    source.fail_always(ErrorClass::NotFound, "no such resource");
+    let factory = SharedInformerFactory::new(FactoryOptions::new());
+    factory.informer(|_| source.clone());
+    factory.informer(|_| Nodes);
+    let stop = CancellationToken::new();
+    factory.start(&stop);
+    let error = factory.wait_for_cache_sync(&stop, Duration::from_millis(1)).await.unwrap_err();
+    assert!(error.to_string().contains("pods: cannot list: not_found: no such resource (1 try)"), "{error}");
+    factory.shut_down().await;
+}
