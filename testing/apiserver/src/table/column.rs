@@ -1,7 +1,7 @@
 //! One column of a built-in kind, and what its cells are made of.
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::duration;
 
@@ -88,7 +88,7 @@ impl<'v> Row<'v> {
 
     /// How many members the objects at these JSON pointers have together.
     pub(super) fn members(&self, pointers: &[&str]) -> usize {
-        pointers.iter().filter_map(|p| self.object.pointer(p)?.as_object()).map(serde_json::Map::len).sum()
+        pointers.iter().filter_map(|p| self.object.pointer(p)?.as_object()).map(Map::len).sum()
     }
 
     /// The age of the time at a JSON pointer.
@@ -114,4 +114,26 @@ pub(super) fn list_at<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
 /// The text at a JSON pointer of each element, separated by commas.
 pub(super) fn joined(list: &[Value], pointer: &str) -> String {
     list.iter().map(|item| text_at(item, pointer)).collect::<Vec<_>>().join(",")
+}
+
+/// The text, or `otherwise` where it is empty.
+pub(super) fn or(text: String, otherwise: &str) -> String {
+    if text.is_empty() { otherwise.to_owned() } else { text }
+}
+
+/// The text, or `<none>` where it is empty.
+pub(super) fn or_none(text: String) -> String {
+    or(text, "<none>")
+}
+
+/// `a=1,b=2`, by name.
+pub(super) fn pairs(object: Option<&Value>) -> String {
+    let mut pairs: Vec<_> = object
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(Map::iter)
+        .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    pairs.sort();
+    pairs.join(",")
 }

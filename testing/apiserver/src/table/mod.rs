@@ -4,11 +4,16 @@
 
 mod column;
 mod duration;
+mod event;
 mod json_path;
 mod kinds;
+mod network;
+mod node;
 mod pod;
 #[cfg(test)]
 mod tests;
+mod volume;
+mod workload;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

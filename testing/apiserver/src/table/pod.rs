@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::column::{AGE, Column, NAME, Row, list_at, text, text_at};
+use super::column::{AGE, Column, NAME, Row, text, text_at};
 use super::duration;
 
 pub(super) const COLUMNS: &[Column] = &[
@@ -196,10 +196,4 @@ pub(super) fn row_conditions(object: &Value) -> Option<Value> {
         _ => return None,
     };
     Some(serde_json::json!([{"type": "Completed", "status": "True", "reason": phase, "message": message}]))
-}
-
-/// The containers' names and images of a pod template, for the wide columns of the workloads.
-pub(super) fn containers(row: &Row<'_>, template: &str, member: &str) -> Value {
-    let containers = row.object.pointer(template).map(|template| list_at(template, "/spec/containers"));
-    super::column::joined(containers.unwrap_or_default(), member).into()
 }
