@@ -7,6 +7,32 @@
 //! lock or a request (`machine.rs`); around it stands a thin driver that awaits.
 //!
 //! An informer has a reflector inside. Alone it is of use to whoever wants lists and events without a cache.
+//! [`ListPager`] lists in pages without a watch.
+//!
+//! # Where it differs from client-go
+//!
+//! The requests are client-go's, in the same order, from the same versions; the recorded traces replay. The
+//! differences protect the server and the cache where client-go does not:
+//!
+//! - A streaming list without its end mark is given up after a minute without progress, or after six streams in a row
+//!   that ended before it; an ordinary list takes its place for ten minutes. client-go waits for ever, or asks again
+//!   at once for ever.
+//! - Watches that end at once are paced also where they brought a bookmark (then with back-off) or an object (then at
+//!   no more than 20 a second).
+//! - A list that is older than asked for is refused (up to three times): see
+//!   [`ReflectorOptions::refuse_older_answers`].
+//! - A continue token that comes again, and a list without a version, are errors.
+//! - The back-off starts over after two minutes of health, not two minutes after its last start; the wait that a server
+//!   asks for is kept, within a minute, for lists too.
+//! - An object that cannot be decoded is skipped, counted and told to the error handler, and what is cached under its
+//!   key stays; a deletion of which only the key could be read still deletes.
+//! - Each object is transformed once, also those of a streaming list.
+//! - Every wait ends at once by the stop. A panic of the lister-watcher is the error of [`Reflector::run`].
+//!
+//! # Cost
+//!
+//! An event takes two short locks that nobody contends for (the stop, the status) beside what the store does. A list is
+//! held once, as the objects that the store admitted: unchanged ones are those of the cache.
 
 mod alarm;
 mod consistency_check;
