@@ -383,12 +383,12 @@ impl<O: Object> fmt::Debug for Informer<O> {
 ///
 /// `handler` gets a handler that does nothing, and gives it back with what it shall do. A resync period of zero
 /// means none. The error names an index that was given twice.
-pub fn new_indexer_informer<L: ListerWatcher>(
-    lister_watcher: L,
+pub fn new_indexer_informer<O: Object>(
+    lister_watcher: impl ListerWatcher<Object = O>,
     resync_period: Duration,
-    handler: impl FnOnce(ResourceEventHandlerFuncs<L::Object>) -> ResourceEventHandlerFuncs<L::Object>,
-    indexers: Indexers<L::Object>,
-) -> Result<(Indexer<L::Object>, Informer<L::Object>), IndexConflict> {
+    handler: impl FnOnce(ResourceEventHandlerFuncs<O>) -> ResourceEventHandlerFuncs<O>,
+    indexers: Indexers<O>,
+) -> Result<(Indexer<O>, Informer<O>), IndexConflict> {
     let options = InformerOptions::new().resync_period(resync_period).indexers(indexers);
     let informer = Informer::with_options(lister_watcher, options)?;
     // A new informer is not stopped, so it takes the handler.

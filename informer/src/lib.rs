@@ -1,4 +1,118 @@
-//! Under construction.
+//! A cache of what an API server has, kept in step by list and watch, and handlers that are told of each
+//! change: client-go's reflector, delta FIFO and shared index informer.
+//!
+//! An informer reads; it writes nothing, and it decides nothing. What a handler hears belongs into a work queue
+//! (`kubewire-workqueue`, which knows nothing of this crate: you tie them), and the worker that takes a key out of
+//! the queue reads the object from the informer's store.
+//!
+//! # The smallest complete example
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use kubewire_indexer::{Id, Indexers, Meta, Object};
+//! use kubewire_informer::{new_indexer_informer, wait_for_cache_sync};
+//! use kubewire_listwatch::{ItemSink, ListMeta, ListOptions, ListerWatcher, RequestError, WatchOptions, WatchStream};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! struct Pod(&'static str);
+//!
+//! impl Meta for Pod {
+//!     fn id(&self) -> Id<'_> {
+//!         Id::new("default", self.0).uid(self.0).resource_version("7")
+//!     }
+//! }
+//!
+//! /// A server with two pods, to which nothing happens. With a real one: `ListWatch::<Arc<Pod>>::all(client)`.
+//! struct Server;
+//!
+//! impl ListerWatcher for Server {
+//!     type Object = Arc<Pod>;
+//!
+//!     async fn list(&self, _: &ListOptions, each: ItemSink<'_, Arc<Pod>>) -> Result<ListMeta, RequestError> {
+//!         each(Ok(Arc::new(Pod("web"))));
+//!         each(Ok(Arc::new(Pod("db"))));
+//!         Ok(ListMeta::new("7"))
+//!     }
+//!
+//!     async fn watch(&self, _: &WatchOptions) -> Result<WatchStream<Arc<Pod>>, RequestError> {
+//!         Ok(Box::pin(futures::stream::pending()))
+//!     }
+//!
+//!     fn supports_watch_list(&self) -> bool {
+//!         false
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (store, informer) = new_indexer_informer(
+//!     Server,
+//!     Duration::ZERO,
+//!     |h| {
+//!         h.on_add(|pod, initial| println!("added {} (initial: {initial})", pod.key()))
+//!             .on_update(|_old, new| println!("changed {}", new.key()))
+//!             .on_delete(|deleted| println!("gone {}", deleted.key()))
+//!     },
+//!     Indexers::by_namespace(),
+//! )?;
+//!
+//! let stop = CancellationToken::new();
+//! let running = informer.start(stop.clone());
+//! wait_for_cache_sync(&stop, Duration::from_secs(120), [&informer]).await?; // says why, if it fails
+//! assert_eq!(store.by_index("namespace", "default")?.len(), 2);
+//!
+//! stop.cancel();
+//! running.join().await;
+//! # Ok(()) }
+//! ```
+//!
+//! # What there is, in the order in which you meet it
+//!
+//! - [`new_indexer_informer`]: a store, its informer and one handler, in one call.
+//! - [`Informer`]: the shared index informer, built with [`InformerOptions`] (resync, indices, transform, error
+//!   handler, [`Delivery`]); started it is a [`RunningInformer`], which owns its tasks. Its
+//!   [`status`](Informer::status) tells the last error, the staleness and the backlogs; and
+//!   [`wait_for_version`](Informer::wait_for_version) lets a writer read its own writes.
+//! - [`ResourceEventHandler`]: who is told. Made of closures: [`ResourceEventHandlerFuncs`]; behind a filter:
+//!   [`FilteringResourceEventHandler`]; as a stream of [`Notification`]s: [`Subscription`]. Added with
+//!   [`HandlerOptions`] ([`Buffering`], own resync period) it has a [`Registration`], by which it is awaited,
+//!   looked at and removed.
+//! - [`wait_for_cache_sync`] waits for informers and handlers, and says which ones are not synced and why.
+//! - [`SharedInformerFactory`]: one informer for each type and scope.
+//! - [`NamespacedInformers`]: one informer for each of several namespaces, read as one store.
+//! - [`AsyncTracker`], [`SingleFileTracker`], [`Lazy`]: to follow what comes behind a first list.
+//! - [`DeltaFifo`]: the queue between reflector and store, by itself; [`KnownObjects`] is what it may look up.
+//! - [`reflector`]: list and watch for ever, into any [`ReflectorStore`]. [`watch_tools`]: watches without a cache.
+//!
+//! # The way of an object
+//!
+//! The reflector's task takes an item or event from the [`ListerWatcher`](kubewire_listwatch::ListerWatcher), runs
+//! the transform once, and puts it into the delta FIFO (one lock, no bound: what is there has to go somewhere, and
+//! [`Delivery::Coalescing`] bounds it by the number of keys). The informer's task takes entries out, writes them
+//! into the [`Indexer`](kubewire_indexer::Indexer) (one lock, all indices in one step), and puts what came of it
+//! into each handler's buffer (one lock each). Each handler has a task of its own that calls it.
+//!
+//! No lock is held while code of yours runs, nor while objects are dropped: handlers, filters, transforms, index
+//! functions and error handlers may use their informer in any way. A panic in one of them is caught, logged and
+//! counted; a panic of the lister-watcher stops the informer, which says so.
+//!
+//! Objects are never copied; the store, the buffers and your handlers share them. A new list keeps the handles of
+//! unchanged objects, so it costs little more than what it changes.
+//!
+//! # What to know
+//!
+//! - A handler that looks into the store finds the state of its event, or a newer one.
+//! - An object that was deleted and made anew while the watch was broken comes as one update with two uids. A
+//!   deletion that was missed comes as [`FinalStateUnknown`](kubewire_indexer::Deleted::FinalStateUnknown).
+//! - A resync tells handlers again what is in the store. It is not a new list, and asks the server nothing.
+//! - `has_synced` of the informer is about the store. That of the [`Registration`] is about the handler.
+//! - A handler must not block for long: it shares the runtime's threads. Nothing waits for it, though; its buffer
+//!   grows, and [`Registration::backlog`] shows it.
+//! - Unlike client-go: no pause after a panic, and the handler still becomes synced; buffers give their room back;
+//!   a transform that removes the version hides no update; producers do not wait for the consumer of the FIFO.
+
 mod cache_sync;
 mod delivery;
 mod delta;
@@ -12,6 +126,7 @@ mod known_objects;
 mod latch;
 mod listener;
 mod listeners;
+mod namespaced_informers;
 mod notification;
 mod panics;
 mod processing;
@@ -22,8 +137,8 @@ mod resync;
 mod running_informer;
 mod status;
 mod subscription;
-pub mod watch_tools;
 mod sync_track;
+pub mod watch_tools;
 
 pub use cache_sync::{
     CacheSync, CacheSyncError, CacheSyncReason, Hindrance, wait_for_cache_sync, wait_for_cache_sync_unless_refused,
@@ -37,6 +152,7 @@ pub use informer_factory::{FactoryOptions, SharedInformerFactory};
 pub use informer_options::{HandlerOptions, InformerOptions};
 pub use known_objects::KnownObjects;
 pub use listener::Buffering;
+pub use namespaced_informers::NamespacedInformers;
 pub use notification::Notification;
 pub use reflector_store::{AdmitError, Admitted, ReflectorStore, Replacement, TransformError};
 pub use registration::{Registration, Stopped};

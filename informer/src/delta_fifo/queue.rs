@@ -62,7 +62,7 @@ impl<O> Default for DeltaFifoOptions<O> {
 /// fifo.add(Arc::new(Pod))?;
 /// fifo.update(Arc::new(Pod))?;
 /// let popped = fifo.try_pop(1)?.expect("something waits");
-/// let kinds: Vec<_> = popped.entries()[0].into_iter().map(|delta| delta.kind()).collect();
+/// let kinds: Vec<_> = popped.entries()[0].as_slice().iter().map(|delta| delta.kind()).collect();
 /// assert_eq!(kinds, ["Added", "Updated"]);
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```

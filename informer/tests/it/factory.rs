@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kubewire_indexer::{Id, Meta};
-use kubewire_informer::{FactoryOptions, SharedInformerFactory};
+use kubewire_informer::{FactoryOptions, NamespacedInformers, SharedInformerFactory};
 use kubewire_listwatch::{
     ErrorClass, ItemSink, ListMeta, ListOptions, ListerWatcher, RequestError, WatchOptions, WatchStream,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::recorder::Recorder;
-use crate::source::{Pod, PodRef, Source, settle};
+use crate::source::{Pod, PodRef, Source, key, options, settle};
 
 struct Node;
 
@@ -130,4 +130,34 @@ async fn the_wait_names_what_fails() {
     let error = factory.wait_for_cache_sync(&stop, Duration::from_millis(1)).await.unwrap_err();
     assert!(error.to_string().contains("pods: cannot list: not_found: no such resource (1 try)"), "{error}");
     factory.shut_down().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_namespaces_are_read_as_one_store() {
+    let sources = [("red", Source::new()), ("blue", Source::new())];
+    sources[0].1.put("red/a", "x");
+    sources[1].1.put("blue/b", "x");
+    let source = |namespace: &str| sources.iter().find(|(name, _)| *name == namespace).unwrap().1.clone();
+    let informers = NamespacedInformers::new(["red", "blue", "red"], source, |_| options()).unwrap();
+    assert_eq!(informers.informers().count(), 2);
+    let log = Recorder::new();
+    let registrations = informers.add_handlers(|_| log.clone()).unwrap();
+    let stop = CancellationToken::new();
+    let running = informers.start(&stop);
+    informers.wait_for_cache_sync(&stop, MINUTE).await.unwrap();
+    for registration in &registrations {
+        registration.synced().await.unwrap();
+    }
+    assert!(informers.has_synced());
+    assert_eq!(log.take_sorted(), ["+blue/b@1!", "+red/a@1!"]);
+    assert_eq!(informers.list().len(), 2);
+    assert_eq!(informers.by_index("note", "x").unwrap().len(), 2);
+    assert!(informers.by_index("none", "x").is_err());
+    assert_eq!(informers.get_by_key(&key("blue/b")).unwrap().name, "b");
+    assert!(informers.get_by_key(&key("green/b")).is_none() && informers.informer("green").is_none());
+    stop.cancel();
+    for informer in running {
+        informer.join().await;
+    }
+    assert_eq!(informers.informer("red").unwrap().resource(), "pods in red");
 }
