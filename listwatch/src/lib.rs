@@ -1,74 +1,151 @@
-//! Under construction.
+//! List and watch of a Kubernetes API server with bounded memory: the border between HTTP and an informer.
+//!
+//! [`ListWatch`] makes one request at a time and says what its answer means: client-go's `ListWatch`, and what lies
+//! below it. It is no reflector: what to ask next, when to wait and what to keep is for others to decide
+//! (kubewire-informer).
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use futures::TryStreamExt;
+//! use k8s_openapi::api::core::v1::Pod;
+//! use kube_client::Config;
+//! use kubewire_indexer::Object;
+//! use kubewire_listwatch::{ListOptions, ListWatch, ListerWatcher, WatchEvent, WatchOptions, client_from_config};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = client_from_config(Config::infer().await?)?;
+//! let pods = ListWatch::<Arc<Pod>>::namespaced(client, "default")
+//!     .fields("status.phase!=Succeeded")? // checked here
+//!     .drop_managed_fields();
+//!
+//! // Each pod is handed out as soon as its bytes are there; one that cannot be decoded harms no other.
+//! let list = pods
+//!     .list(&ListOptions::default(), &mut |pod| match pod {
+//!         Ok(pod) => println!("{}", pod.key()),
+//!         Err(error) => eprintln!("{error}"),
+//!     })
+//!     .await?;
+//!
+//! let minutes = Duration::from_secs(300);
+//! let mut events = pods.watch(&WatchOptions::from_version(list.resource_version, minutes)).await?;
+//! while let Some(event) = events.try_next().await? {
+//!     match event {
+//!         WatchEvent::Added(pod) | WatchEvent::Modified(pod) => println!("{} is there", pod.key()),
+//!         WatchEvent::Deleted(pod) => println!("{} is gone", pod.key()),
+//!         other => println!("{other:?}"),
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What there is
+//!
+//! **The seam**, for who lists and watches, and for who fakes it: the trait [`ListerWatcher`], its requests [`ListOptions`]
+//! and [`WatchOptions`], its answers [`ListMeta`] and [`WatchEvent`], its failures [`RequestError`] with an
+//! [`ErrorClass`] each, and [`ItemError`] for one object among others. [`list_all`] is a whole list at once. That much is
+//! there without the feature `client` too, and knows no HTTP.
+//!
+//! **The real one**: [`ListWatch`], over a `kube_client::Client`. What objects come out as is a type that the user
+//! picks:
+//!
+//! | representation | what it holds | made by |
+//! |---|---|---|
+//! | `Arc<Pod>` | everything | [`ListWatch::all`], [`ListWatch::namespaced`] |
+//! | `Arc<PodBrief>` | the fields of a struct of one's own, which says by `#[derive(Meta)]` what it is read from | the same |
+//! | `Arc<PartialObjectMeta<Pod>>` | the metadata, and the server sends no more | the same |
+//! | [`Packed<Pod>`](Packed) | everything, as its JSON text, decoded by who asks for it | the same |
+//! | `Arc<DynamicObject>` | everything, of a resource that is known at run time only | [`ListWatch::dynamic`] |
+//! | any struct | what it names, of any resource | [`ListWatch::for_resource`] |
+//!
+//! [`Represented`] is how a representation knows its resource, [`Decode`] how it is read, in a codec ([`Json`]). A
+//! server is not trusted beyond [`Limits`], nor waited for beyond [`Timeouts`].
+//!
+//! **A client that suits it**: [`client_from_config`], or [`ClientOptions`] with choices; [`ThrottleLayer`] is QPS and burst for any
+//! client. A client made by `Client::try_from` works too, but repeats requests that were answered by 429, 503 and
+//! 504 behind the scenes, for hours at worst, unless `Config::default_retry` is off.
+//!
+//! # A fake in ten lines
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use futures::{StreamExt, stream};
+//! use kubewire_indexer::{Meta, ObjectId};
+//! use kubewire_listwatch::{
+//!     ItemSink, ListMeta, ListOptions, ListerWatcher, RequestError, WatchEvent, WatchOptions, WatchStream,
+//! };
+//!
+//! #[derive(Meta)]
+//! struct Order {
+//!     metadata: ObjectId,
+//! }
+//!
+//! struct Fake(Vec<Arc<Order>>);
+//!
+//! impl ListerWatcher for Fake {
+//!     type Object = Arc<Order>;
+//!     async fn list(&self, _: &ListOptions, each: ItemSink<'_, Arc<Order>>) -> Result<ListMeta, RequestError> {
+//!         self.0.iter().for_each(|order| each(Ok(Arc::clone(order))));
+//!         Ok(ListMeta::new("1"))
+//!     }
+//!     async fn watch(&self, _: &WatchOptions) -> Result<WatchStream<Arc<Order>>, RequestError> {
+//!         Ok(stream::pending().boxed()) // or stream::iter([Ok(WatchEvent::Added(order))])
+//!     }
+//! }
+//! ```
+//!
+//! # What an answer means
+//!
+//! - **Half an answer is none.** A list that ends early, by an orderly close too, is [`ErrorClass::Truncated`], never a short
+//!   list; so is a watch that ends within a line. A list whose connection breaks off is an error, and its items
+//!   so far count for nothing.
+//! - **An error is never an object.** `ERROR` events, a bare `Status`, a `Status` or a `Table` in place of a list, plain text: each is an
+//!   error with a class, and ends the stream. What is no event at all ends it too, as it may have been a change.
+//! - **One object is one object.** One that cannot be decoded, is of another kind or has no name is an [`ItemError`] or a
+//!   [`WatchEvent::Undecodable`], with its key and version as far as they can be read; the others go on.
+//! - Of two fields of one name the last one counts, in every representation.
+//! - [`ErrorClass::Truncated`], [`ErrorClass::Transport`] and [`ErrorClass::TimedOut`] of a watch say nothing against
+//!   its version: watch again from the last one.
+//!
+//! # Costs and caveats
+//!
+//! - A list or watch holds one piece of the body and one item, whatever the size of the whole. Each byte is looked at
+//!   once to find where items end, and once to decode them; decoding happens on the task that polls.
+//! - A watch that its server does not end is ended here, a little after the time it was asked to end at, and with it
+//!   its connection; so a dead connection costs that time at most.
+//! - kube-client speaks HTTP/1.1: each open watch has a connection of its own.
+//! - No TLS is chosen for the user: the features `rustls-tls` (with `ring` or `aws-lc-rs`) and `openssl-tls` pass through to
+//!   kube-client.
+//!
+//! # Other names than client-go's
+//!
+//! | here | there | why |
+//! |---|---|---|
+//! | [`ListWatch::all`], [`namespaced`](ListWatch::namespaced) | `NewListWatchFromClient` | the type says what is listed |
+//! | [`ListWatch::labels`], [`fields`](ListWatch::fields) | `NewFilteredListWatchFromClient` | parsed at once, not at the server |
+//! | [`ListerWatcher::supports_watch_list`] | `ToListWatcherWithWatchListSemantics` | a method with a default |
+//! | [`ErrorClass`] | `apierrors.IsResourceExpired` … | one answer in place of many questions |
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "client")]
+mod client;
 mod error;
 mod event;
+mod list_all;
 mod lister_watcher;
 mod options;
 
 #[cfg(feature = "client")]
-mod client_options;
-#[cfg(feature = "client")]
-mod decode;
-#[cfg(feature = "client")]
-mod drop_fields;
-#[cfg(feature = "client")]
-mod excerpt;
-#[cfg(feature = "client")]
-mod exchange;
-#[cfg(feature = "client")]
-mod limits;
-#[cfg(feature = "client")]
-mod line_splitter;
-#[cfg(feature = "client")]
-mod list_head;
-#[cfg(feature = "client")]
-mod list_splitter;
-#[cfg(feature = "client")]
-mod list_watch;
-#[cfg(feature = "client")]
-mod packed;
-#[cfg(feature = "client")]
-mod query;
-#[cfg(feature = "client")]
-mod reauth;
-#[cfg(feature = "client")]
-mod represented;
-#[cfg(feature = "client")]
-mod retry_after;
-#[cfg(feature = "client")]
-mod shaped;
-#[cfg(feature = "client")]
-mod status;
-#[cfg(feature = "client")]
-mod text;
-#[cfg(feature = "client")]
-mod throttle_layer;
-#[cfg(feature = "client")]
-mod transport;
-#[cfg(feature = "client")]
-mod value_scan;
-#[cfg(feature = "client")]
-mod watch_body;
-#[cfg(feature = "client")]
-mod watch_line;
-
+pub use client::{
+    ClientOptions, Decode, DecodeOptions, Json, Limits, ListWatch, OwnerReference, Packed, Represented, ThrottleLayer,
+    Throttled, Timeouts, client_from_config,
+};
 pub use error::{BoxError, ErrorClass, ItemError, RequestError, Status};
 pub use event::{EventKind, ListMeta, WatchEvent};
+pub use list_all::list_all;
 pub use lister_watcher::{ItemSink, ListerWatcher, WatchStream};
 pub use options::{ListOptions, VersionMatch, WatchOptions};
-
-#[cfg(feature = "client")]
-pub use client_options::{ClientOptions, client_from_config};
-#[cfg(feature = "client")]
-pub use decode::{Decode, DecodeOptions, Json};
-#[cfg(feature = "client")]
-pub use limits::{Limits, Timeouts};
-#[cfg(feature = "client")]
-pub use list_watch::ListWatch;
-#[cfg(feature = "client")]
-pub use packed::{OwnerReference, Packed};
-#[cfg(feature = "client")]
-pub use represented::Represented;
-#[cfg(feature = "client")]
-pub use throttle_layer::{ThrottleLayer, Throttled};

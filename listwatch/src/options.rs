@@ -26,6 +26,32 @@ pub struct ListOptions {
     pub continue_token: Option<String>,
 }
 
+impl ListOptions {
+    /// At this version (or as [`matching`](Self::matching) says); `"0"` is any that the server has at hand.
+    #[must_use = "it gives the changed options back"]
+    pub fn at_version(self, version: impl Into<String>) -> Self {
+        Self { resource_version: Some(version.into()), ..self }
+    }
+
+    /// How the version is to be understood.
+    #[must_use = "it gives the changed options back"]
+    pub fn matching(self, rule: VersionMatch) -> Self {
+        Self { resource_version_match: Some(rule), ..self }
+    }
+
+    /// In pages of this size.
+    #[must_use = "it gives the changed options back"]
+    pub fn limit(self, limit: u32) -> Self {
+        Self { limit: Some(limit), ..self }
+    }
+
+    /// The page that a token stands for.
+    #[must_use = "it gives the changed options back"]
+    pub fn continued(self, token: impl Into<String>) -> Self {
+        Self { continue_token: Some(token.into()), ..self }
+    }
+}
+
 /// One watch request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube_core::{ApiResource, DynamicObject, PartialObjectMeta, Resource};
 use kubewire_indexer::{Meta, Object, ObjectId};
 use kubewire_listwatch::{
-    ErrorClass, ListOptions, ListWatch, ListerWatcher, Packed, VersionMatch, WatchEvent, WatchOptions,
+    ErrorClass, ListOptions, ListWatch, ListerWatcher, Packed, VersionMatch, WatchEvent, WatchOptions, list_all,
 };
 use serde::Deserialize;
 
@@ -321,18 +321,47 @@ async fn what_is_no_list_is_an_error_even_with_a_good_status_line() {
 }
 
 #[tokio::test]
+async fn a_table_is_an_error_of_a_list_and_no_object_of_a_watch() {
+    let table = r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"rows":[]}"#;
+    let (client, _) = client(move |request| match request.uri().query() {
+        Some(query) if query.contains("watch") => ok(format!(r#"{{"type":"ADDED","object":{table}}}"#)),
+        _ => ok(table),
+    });
+    async fn check(objects: impl ListerWatcher) {
+        assert_eq!(list(&objects).await.1.unwrap_err().class(), ErrorClass::Decode);
+        let events: Vec<_> = objects.watch(&watch_from("7")).await.unwrap().collect().await;
+        let [Ok(WatchEvent::Undecodable { error, .. })] = &events[..] else { panic!("one event that is none") };
+        assert!(error.message.contains("Table"), "{error}");
+        assert_eq!(error.resource_version.as_deref(), Some("7"));
+    }
+    check(ListWatch::<Arc<Pod>>::all(client.clone())).await;
+    check(ListWatch::<Packed<Pod>>::all(client.clone())).await;
+    check(ListWatch::<Arc<PartialObjectMeta<Pod>>>::all(client.clone())).await;
+    check(ListWatch::<Arc<DynamicObject>>::dynamic(client, &ApiResource::erase::<Pod>(&()))).await;
+}
+
+#[tokio::test]
+async fn a_whole_list_comes_at_once_or_says_which_object_is_bad() {
+    let (client, asked) = answering(r#"{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}}]}"#);
+    let (pods, version) = list_all(&ListWatch::<Arc<Pod>>::all(client)).await.unwrap();
+    assert_eq!((pods.len(), version.as_str()), (1, "7"));
+    assert_eq!(asked.uris(), ["/api/v1/pods?"]);
+    let (client, _) = answering(r#"{"items":[{"metadata":{"name":"a"},"spec":7},{"metadata":{}}]}"#);
+    let error = list_all(&ListWatch::<Arc<Pod>>::all(client)).await.unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Decode);
+    assert!(error.to_string().starts_with("decode: list pods: a: spec: invalid type"), "{error}");
+}
+
+#[tokio::test]
 async fn a_page_query_asks_for_what_the_options_say() {
     let (client, asked) =
         answering(r#"{"metadata":{"resourceVersion":"7","continue":"t","remainingItemCount":5},"items":[]}"#);
     let pods = ListWatch::<Arc<Pod>>::all(client);
-    let mut options = ListOptions::default();
-    options.resource_version = Some("0".into());
-    options.limit = Some(500);
+    let options = ListOptions::default().at_version("0").limit(500);
     let meta = list_with(&pods, &options).await.1.unwrap();
     assert_eq!((meta.continue_token.as_deref(), meta.remaining_item_count), (Some("t"), Some(5)));
-    options.continue_token = meta.continue_token;
-    options.resource_version_match = Some(VersionMatch::Exact);
-    list_with(&pods, &options).await.1.unwrap();
+    let next = options.continued(meta.continue_token.unwrap()).matching(VersionMatch::Exact);
+    list_with(&pods, &next).await.1.unwrap();
     let _ = pods.watch(&WatchOptions::streaming_list("", Duration::from_secs(400))).await.unwrap();
     assert_eq!(
         asked.uris(),

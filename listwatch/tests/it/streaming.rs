@@ -8,7 +8,9 @@ use bytes::Bytes;
 use futures::channel::mpsc;
 use futures::{SinkExt, StreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
-use kubewire_listwatch::{BoxError, ErrorClass, Limits, ListOptions, ListWatch, ListerWatcher, Timeouts, WatchEvent};
+use kubewire_listwatch::{
+    BoxError, ErrorClass, Limits, ListOptions, ListWatch, ListerWatcher, Packed, Timeouts, WatchEvent, list_all,
+};
 use parking_lot::Mutex;
 
 use crate::mock::{client, list, streamed, watch_from};
@@ -272,4 +274,20 @@ async fn neither_a_list_nor_a_watch_holds_more_than_one_piece_of_its_body() {
     }
     assert_eq!(count, 500);
     assert!(most <= 4096, "{most} bytes were held");
+}
+
+/// R6: one object that is kept must not keep its page alive.
+#[tokio::test]
+async fn an_object_that_is_kept_holds_nothing_of_the_body_it_came_in() {
+    let held = Arc::new(AtomicUsize::new(0));
+    let items: Vec<String> = (0..100).map(|index| format!(r#"{{"metadata":{{"name":"p{index}"}}}}"#)).collect();
+    let body = format!(r#"{{"items":[{}]}}"#, items.join(","));
+    let (client, _) = client({
+        let held = Arc::clone(&held);
+        move |_| streamed(counted(body.clone().into_bytes(), &held))
+    });
+    let (packed, _) = list_all(&ListWatch::<Packed<Pod>>::all(client.clone())).await.unwrap();
+    let (typed, _) = list_all(&ListWatch::<Arc<Pod>>::all(client)).await.unwrap();
+    assert_eq!((packed.len(), typed.len()), (100, 100));
+    assert_eq!(held.load(Ordering::SeqCst), 0);
 }

@@ -11,14 +11,14 @@ use kube_client::client::Body;
 use kube_core::{ApiResource, NamespaceScope, Resource};
 use kubewire_indexer::{FieldSelector, LabelSelector, Object, SelectorError};
 
-use crate::decode::read_item;
-use crate::excerpt::excerpt;
-use crate::exchange::{Chunks, send};
-use crate::list_head::read_head;
-use crate::list_splitter::{ListError, ListSplitter};
-use crate::query::{Selectors, list_query, path, timeout_seconds, watch_query};
-use crate::shaped::Types;
-use crate::watch_body::WatchBody;
+use crate::client::decode::read_item;
+use crate::client::excerpt::excerpt;
+use crate::client::exchange::{Chunks, send};
+use crate::client::list_head::read_head;
+use crate::client::list_splitter::{ListError, ListSplitter};
+use crate::client::query::{Selectors, list_query, path, timeout_seconds, watch_query};
+use crate::client::shaped::Types;
+use crate::client::watch_body::WatchBody;
 use crate::{
     Decode, DecodeOptions, ErrorClass, ItemSink, Json, Limits, ListMeta, ListOptions, ListerWatcher, Represented,
     RequestError, Timeouts, WatchOptions, WatchStream,

@@ -16,7 +16,7 @@ use kubewire_indexer::Id;
 
 use super::OwnerReference;
 use super::parts::Parts;
-use crate::text::Text;
+use crate::client::text::Text;
 
 /// Bytes of a number: seven bits each.
 const NUMBER_LEN: usize = 5;

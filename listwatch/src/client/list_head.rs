@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::excerpt::excerpt;
-use crate::shaped::Types;
-use crate::status::{error_of_status, is_status};
+use crate::client::excerpt::excerpt;
+use crate::client::shaped::Types;
+use crate::client::status::{error_of_status, is_status};
 use crate::{ErrorClass, ListMeta, RequestError};
 
 /// Reads the head of a list. A `Status`, or an object that is no list, is an error.

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use self::parts::Parts;
 use self::table::Table;
-use crate::decode::{decode_json, explain};
-use crate::drop_fields::DropFields;
+use crate::client::decode::{decode_json, explain};
+use crate::client::drop_fields::DropFields;
 use crate::{Decode, DecodeOptions, ItemError, Json, Represented};
 
 /// An object kept as its JSON text, without `metadata.managedFields`, and decoded only by who asks for it.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::value_scan::ValueScan;
+use crate::client::value_scan::ValueScan;
 
 /// The bound of what a list may hold beside its items.
 const HEAD_LEN_MAX: usize = 256 << 10;

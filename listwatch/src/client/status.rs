@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use crate::client::excerpt::{cut, excerpt};
+use crate::client::retry_after::seconds;
 use crate::error::TOO_LARGE;
-use crate::excerpt::{cut, excerpt};
-use crate::retry_after::seconds;
 use crate::{ErrorClass, RequestError, Status};
 
 /// Longer messages are cut.

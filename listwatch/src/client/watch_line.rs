@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::decode::read_item;
-use crate::excerpt::{cut, excerpt};
-use crate::shaped::Types;
-use crate::status::{error_of_event, error_of_status, is_status};
-use crate::text::Text;
+use crate::client::decode::read_item;
+use crate::client::excerpt::{cut, excerpt};
+use crate::client::shaped::Types;
+use crate::client::status::{error_of_event, error_of_status, is_status};
+use crate::client::text::Text;
 use crate::{Decode, DecodeOptions, ErrorClass, EventKind, ItemError, Json, RequestError, WatchEvent};
 
 /// Says that the initial events of a streaming list are over, by the value `"true"` and no other.

@@ -9,10 +9,10 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::value::RawValue;
 
 use super::table::NUMBER_LIMIT;
-use crate::decode::item_error;
-use crate::drop_fields::{DropFields, Fate};
-use crate::shaped::Types;
-use crate::text::Text;
+use crate::client::decode::item_error;
+use crate::client::drop_fields::{DropFields, Fate};
+use crate::client::shaped::Types;
+use crate::client::text::Text;
 use crate::{DecodeOptions, ItemError};
 
 /// What is known of an object, borrowed from its text where it stands there without escapes.

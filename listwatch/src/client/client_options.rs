@@ -16,7 +16,7 @@ use kubewire_ratelimit::Throttle;
 use tower::util::BoxCloneService;
 use tower::{ServiceBuilder, ServiceExt};
 
-use crate::reauth::{Exchange, Reauth};
+use crate::client::reauth::{Exchange, Reauth};
 use crate::{BoxError, ThrottleLayer};
 
 /// The body of an answer, of any transport.

@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::ItemError;
-use crate::drop_fields::DropFields;
-use crate::shaped::{Shaped, Types, from_slice};
+use crate::client::drop_fields::DropFields;
+use crate::client::shaped::{Shaped, Types, from_slice};
 
 /// The codec of a [`ListWatch`](crate::ListWatch) that speaks JSON.
 #[derive(Clone, Copy, Debug)]

@@ -4,10 +4,10 @@ use futures::StreamExt;
 use futures::stream::unfold;
 use std::sync::Arc;
 
-use crate::excerpt::excerpt;
-use crate::exchange::Chunks;
-use crate::line_splitter::LineSplitter;
-use crate::watch_line::read_line;
+use crate::client::excerpt::excerpt;
+use crate::client::exchange::Chunks;
+use crate::client::line_splitter::LineSplitter;
+use crate::client::watch_line::read_line;
 use crate::{Decode, DecodeOptions, ErrorClass, Json, RequestError, WatchEvent, WatchStream};
 
 /// A watch that is open. At most one piece of its body and one line are held.

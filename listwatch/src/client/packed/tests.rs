@@ -123,7 +123,8 @@ fn named_fields_are_cut_out_too_and_the_kind_is_checked() {
     assert_eq!(pod.json(), r#"{"metadata":{"labels":{"a":"1"}},"spec":{"containers":[{},{"name":"c"},7]}}"#);
     assert_eq!(pod.labels().collect::<Vec<_>>(), [("a", "1")]);
 
-    options.types = Some(crate::shaped::Types { api_version: "v1".into(), kind: "Pod".into(), metadata_only: false });
+    options.types =
+        Some(crate::client::shaped::Types { api_version: "v1".into(), kind: "Pod".into(), metadata_only: false });
     let error = Packed::<Pod>::pack(br#"{"kind":"Table"}"#, &options).unwrap_err();
     assert!(error.message.starts_with("kind is \"Table\", wanted is v1 Pod"), "{error}");
 }

@@ -9,8 +9,8 @@ use std::fmt;
 use serde::de::value::{BorrowedStrDeserializer, CowStrDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::drop_fields::{DropFields, Fate};
-use crate::text::Text;
+use crate::client::drop_fields::{DropFields, Fate};
+use crate::client::text::Text;
 
 /// What objects are expected to be.
 #[derive(Clone, Debug, PartialEq, Eq)]

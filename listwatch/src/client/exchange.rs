@@ -10,10 +10,10 @@ use kube_client::Client;
 use kube_client::client::Body;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::excerpt::excerpt;
-use crate::retry_after::retry_after;
-use crate::status::error_of_answer;
-use crate::transport::{error_of_body, error_of_send};
+use crate::client::excerpt::excerpt;
+use crate::client::retry_after::retry_after;
+use crate::client::status::error_of_answer;
+use crate::client::transport::{error_of_body, error_of_send};
 use crate::{ErrorClass, Limits, RequestError, Timeouts};
 
 /// Sends a request and gives the body of a good answer; an answer of failure is an error of its class.

@@ -1,0 +1,37 @@
+//! What speaks HTTP: [`ListWatch`] and what it is made of.
+//!
+//! From the outside in: `list_watch` makes requests (`query`), `exchange` sends them and watches the time, `transport`,
+//! `status` and `retry_after` say what an answer of failure means. The body of a list goes through `list_splitter` to
+//! `decode`, and what remains to `list_head`; that of a watch through `line_splitter` to `watch_line`.
+
+mod client_options;
+mod decode;
+mod drop_fields;
+mod excerpt;
+mod exchange;
+mod limits;
+mod line_splitter;
+mod list_head;
+mod list_splitter;
+mod list_watch;
+mod packed;
+mod query;
+mod reauth;
+mod represented;
+mod retry_after;
+mod shaped;
+mod status;
+mod text;
+mod throttle_layer;
+mod transport;
+mod value_scan;
+mod watch_body;
+mod watch_line;
+
+pub use client_options::{ClientOptions, client_from_config};
+pub use decode::{Decode, DecodeOptions, Json};
+pub use limits::{Limits, Timeouts};
+pub use list_watch::ListWatch;
+pub use packed::{OwnerReference, Packed};
+pub use represented::Represented;
+pub use throttle_layer::{ThrottleLayer, Throttled};
