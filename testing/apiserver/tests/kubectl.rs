@@ -110,9 +110,9 @@ impl Cluster {
         self.ok(arguments).lines().map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
     }
 
-    /// Starts kubectl in the background; its lines are read one by one.
+    /// Starts kubectl in the background; its lines are read one by one. It ends by itself after a minute.
     fn follow(&self, arguments: &str) -> Following {
-        let mut child = self.command(arguments).spawn().unwrap();
+        let mut child = self.command(&format!("{arguments} --request-timeout=60s")).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         Following { child, lines }
     }
@@ -295,6 +295,14 @@ fn create_validates_strictly_and_says_what_is_wrong() {
     assert_eq!(cluster.ok("create deployment d -n other --image=x"), "deployment.apps/d created\n");
     assert!(cluster.ok("create configmap dry --dry-run=server -o yaml").contains("name: dry"));
     assert!(cluster.server.get("configmaps", "default", "dry").is_none());
+
+    let shown = cluster.ok("get deployment web -o yaml");
+    assert_eq!(cluster.ok_with("replace -f -", &shown), "deployment.apps/web replaced\n");
+    let stale = cluster.fails_with(
+        "replace -f -",
+        &shown.replace("x:1", "x:2").replace("resourceVersion: \"", "resourceVersion: \"0"),
+    );
+    assert!(stale.contains("(Conflict)") || stale.contains("resourceVersion"), "{stale}");
 
     let error = cluster.fails_with("create -f -", &DEPLOYMENT.replace("replicas", "replicaz").replace("web", "w2"));
     assert!(error.contains("strict decoding error: unknown field \"spec.replicaz\""), "{error}");
