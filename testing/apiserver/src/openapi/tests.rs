@@ -338,3 +338,12 @@ fn what_is_no_protobuf_of_a_known_kind_is_refused() {
     let newer = to_json(&body("v1", "ConfigMap", &[0xf8, 0x3f, 1])).unwrap();
     assert_eq!(newer, json!({"apiVersion": "v1", "kind": "ConfigMap"}), "a field of a newer version is passed over");
 }
+
+#[test]
+fn objects_within_objects_may_name_their_kind() {
+    let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}});
+    let object = json!({"spec": {"serviceName": "s", "volumeClaimTemplates": [claim]}});
+    assert_eq!(decoded(("apps", "StatefulSet"), object.clone()), Ok((object, vec![])));
+    let object = json!({"deleteOptions": {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}});
+    assert_eq!(decoded(("policy", "Eviction"), object.clone()), Ok((object, vec![])));
+}

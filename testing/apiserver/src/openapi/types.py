@@ -126,9 +126,10 @@ visit(META + ".DeleteOptions")
 
 print("# Kubernetes v1.37.2, written by types.py; read by types.rs, which tells the form.")
 for package in sorted(packages):
-    gvks = [k for t in packages[package] for k in kinds_of(package + "." + t) if package != META]
-    group, version = (gvks[0]["group"] or "core", gvks[0]["version"]) if gvks else ("-", package.rsplit(".", 1)[1])
+    kinds = [kinds_of(package + "." + t)[0] for t in packages[package] if kinds_of(package + "." + t)]
+    group, version = (kinds[0]["group"] or "core", kinds[0]["version"]) if kinds else ("-", package.rsplit(".", 1)[1])
+    if package == META:
+        group, version = "meta.k8s.io", "v1"
     print("package", package, group, version)
     for short, fields in sorted(packages[package].items()):
-        kind = len(kinds_of(package + "." + short)) == 1 and package != META
-        print("kind" if kind else "type", short, *fields)
+        print("kind" if kinds_of(package + "." + short) else "type", short, *fields)
