@@ -1,8 +1,8 @@
 //! PURE. One inverted index: value -> entries, and back.
 //!
-//! Entries are known by their slot, values by a number, so that an entry costs an index about 24 bytes: its place
-//! in the value's list (4), and which values it has and where it stands in their lists (16, and 8 for each value
-//! where it has several). A value's text is held once. Taking an entry out of a list hashes nothing and searches
+//! Entries are known by their slot, values by a number, so that an entry costs an index 20 bytes, and up to twice
+//! that because vectors grow by doubling: its place in the value's list (4), and which value it has and where it
+//! stands in its list (16; 24 more and 8 for each value where it has several). A value's text is held once. Taking an entry out of a list hashes nothing and searches
 //! nothing, because each entry knows its position there.
 
 use std::hash::BuildHasher;
@@ -42,9 +42,11 @@ enum Filed {
     /// Nothing yet: the slot is empty, or its entry was there before the index.
     #[default]
     Pending,
+    /// Under no value.
+    Nowhere,
     /// Under one value; by far the most common case.
     One(Place),
-    /// Under none or several, sorted by value.
+    /// Under several, sorted by value.
     #[expect(clippy::box_collection, reason = "boxed twice, an entry costs 16 bytes and not 24")]
     Many(Box<Vec<Place>>),
 }
@@ -59,7 +61,10 @@ struct Place {
 impl IndexTable {
     /// Files an entry under these values, which must be distinct, and under no others.
     pub(crate) fn file<'a>(&mut self, slot: SlotId, mut values: impl ExactSizeIterator<Item = &'a str>) {
-        if values.len() == 1 {
+        if values.len() == 0 {
+            self.unfile(slot);
+            self.set(slot, Filed::Nowhere);
+        } else if values.len() == 1 {
             let value = values.next().unwrap_or_default();
             if let Some(Filed::One(place)) = self.filed.get(slot as usize)
                 && *self.values[place.value as usize].text == *value
@@ -83,7 +88,7 @@ impl IndexTable {
     /// Takes an entry out of the index; its slot is pending again.
     pub(crate) fn unfile(&mut self, slot: SlotId) {
         match self.filed.get_mut(slot as usize).map(std::mem::take) {
-            None | Some(Filed::Pending) => {}
+            None | Some(Filed::Pending | Filed::Nowhere) => {}
             Some(Filed::One(place)) => self.leave(place),
             // From the back would do as well: an entry stands at most once in a list, so that no removal moves
             // another place of the same entry.
@@ -120,7 +125,7 @@ impl IndexTable {
 
     fn places(&self, slot: SlotId) -> &[Place] {
         match self.filed.get(slot as usize) {
-            None | Some(Filed::Pending) => &[],
+            None | Some(Filed::Pending | Filed::Nowhere) => &[],
             Some(Filed::One(place)) => std::slice::from_ref(place),
             Some(Filed::Many(places)) => places,
         }
@@ -159,7 +164,7 @@ impl IndexTable {
 
     fn moved(&mut self, slot: SlotId, to: Place) {
         match &mut self.filed[slot as usize] {
-            Filed::Pending => {}
+            Filed::Pending | Filed::Nowhere => {}
             Filed::One(place) => *place = to,
             Filed::Many(places) => {
                 if let Ok(at) = places.binary_search_by_key(&to.value, |place| place.value) {

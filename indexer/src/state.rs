@@ -20,7 +20,7 @@ use crate::slots::{SlotId, Slots, Snapshot};
 /// 2. `tables[i]` is the index of `definitions[i]`; definitions are only ever appended.
 /// 3. A table files no empty slot. Where `ready` every occupied slot is filed.
 /// 4. The values under which a table has filed an entry are those that its function gives for it (none where it
-///    fails): checked by [`recomputed`](Self::recomputed).
+///    fails). The shell checks it (`Store::validate`), because that calls user code.
 pub(crate) struct State<K, V> {
     slots: Slots<K, V>,
     lookup: HashTable<SlotId>,

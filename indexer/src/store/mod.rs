@@ -1,5 +1,8 @@
 //! The shell around the state: one lock, taken for short whiles.
 
+mod add_indexers;
+mod write;
+
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
@@ -7,10 +10,9 @@ use std::sync::Arc;
 use hashbrown::{DefaultHashBuilder, Equivalent};
 use parking_lot::RwLock;
 
-use crate::index_definition::Definition;
 use crate::prepared::Prepared;
-use crate::slots::{SlotId, Snapshot};
-use crate::state::{Definitions, Replaced, Row, State};
+use crate::slots::SlotId;
+use crate::state::{Definitions, State};
 use crate::{IndexConflict, IndexError, IndexFailure, Indexers, UnknownIndex};
 
 /// A thread-safe map with named indices, as client-go's `ThreadSafeStore`. It knows nothing of Kubernetes.
@@ -47,7 +49,8 @@ use crate::{IndexConflict, IndexError, IndexFailure, Indexers, UnknownIndex};
 /// for the commit of a write; never while an index function runs, while a list is walked, or while replaced
 /// values are dropped. `Eq`, `Hash` and `Clone` of keys and `Clone` of values run under it, and must not panic.
 ///
-/// An entry costs about 40 bytes beside its key and value, and about 24 bytes in each index.
+/// An entry costs about 10 bytes beside its key and value, and 20 to 40 bytes in each index in which it has one
+/// value.
 pub struct Store<K, V> {
     inner: Arc<Inner<K, V>>,
 }
@@ -245,36 +248,6 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         self.inner.state.read().ready_names().cloned().collect()
     }
 
-    /// Adds indices, at any time. When it returns, all values that are there are filed in them. If a name is
-    /// taken, or given twice, nothing is added.
-    ///
-    /// Cost: O(n) calls of the new functions, without the lock; readers and writers go on meanwhile, and the new
-    /// indices are [unknown](UnknownIndex) to readers until they are complete.
-    pub fn add_indexers(&self, indexers: Indexers<V>) -> Result<(), IndexConflict> {
-        let new: Vec<_> = indexers
-            .into_functions()
-            .into_iter()
-            .map(|(name, function)| Arc::new(Definition::new(name, function)))
-            .collect();
-        let (range, snapshot) = self.append(new)?;
-        let definitions = self.definitions();
-        // Writers file their entries in the new indices from here on. What is left are the entries from before.
-        let there: Vec<_> = snapshot.iter().collect();
-        let mut prepared = Prepared::default();
-        for index in range.clone() {
-            for entries in there.chunks(FILED_AT_ONCE) {
-                prepared.clear();
-                entries.iter().for_each(|(_, (key, value))| definitions[index].prepare(key, value, &mut prepared));
-                let mut state = self.inner.state.write();
-                for (row, &(slot, _)) in entries.iter().enumerate() {
-                    state.file_pending(index, slot, Row { prepared: &prepared, row, width: 1 });
-                }
-            }
-        }
-        self.inner.state.write().set_ready(range);
-        Ok(())
-    }
-
     /// The index functions that have failed or panicked for an object: for each how often, and how it did last.
     /// The same is logged, at growing distances.
     pub fn index_failures(&self) -> Vec<IndexFailure<K>> {
@@ -316,141 +289,6 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
-    pub(crate) fn put(&self, key: K, value: V, version: Option<String>) -> Option<V> {
-        let hash = self.inner.hasher.hash_one(&key);
-        let mut prepared = Prepared::default();
-        let mut definitions = self.definitions();
-        loop {
-            prepare(&definitions, &key, &value, &mut prepared);
-            let mut state = self.inner.state.write();
-            if state.definitions().len() == definitions.len() {
-                let old_version = version.map(|version| state.set_version(version));
-                let row = Row { prepared: &prepared, row: 0, width: definitions.len() };
-                let (old_key, old_value) = state.put(hash, key, value, row);
-                drop(state);
-                drop((old_key, old_version));
-                return old_value;
-            }
-            // Indices were added meanwhile. That happens at most once for each call of `add_indexers`.
-            definitions = Arc::clone(state.definitions());
-            drop(state);
-            prepared.clear();
-        }
-    }
-
-    pub(crate) fn remove<Q>(&self, key: &Q, version: Option<String>) -> Option<V>
-    where
-        Q: Equivalent<K> + Hash + ?Sized,
-    {
-        let hash = self.inner.hasher.hash_one(key);
-        let mut state = self.inner.state.write();
-        let old_version = version.map(|version| state.set_version(version));
-        let (old_key, old_value) = state.remove(hash, key);
-        drop(state);
-        drop((old_key, old_version));
-        old_value
-    }
-
-    /// Removes a value if it is the expected one. The function runs under the lock: it must not be a user's.
-    pub(crate) fn remove_if<Q>(&self, key: &Q, expected: impl FnOnce(&V) -> bool)
-    where
-        Q: Equivalent<K> + Hash + ?Sized,
-    {
-        let hash = self.inner.hasher.hash_one(key);
-        let mut state = self.inner.state.write();
-        let removed = state.get(hash, key).is_some_and(|(_, value)| expected(value)).then(|| state.remove(hash, key));
-        drop(state);
-        drop(removed);
-    }
-
-    pub(crate) fn write(&self, writes: Vec<Write<K, V>>, version: Option<String>) -> Vec<Option<V>> {
-        let hashes: Vec<u64> = writes.iter().map(|write| self.inner.hasher.hash_one(write.key())).collect();
-        let mut prepared = Prepared::default();
-        let mut definitions = self.definitions();
-        // What was replaced and the keys that were given for deletes: dropped without the lock.
-        let replaced: Vec<(Replaced<K, V>, Option<K>)> = loop {
-            for write in &writes {
-                if let Write::Put(key, value) = write {
-                    prepare(&definitions, key, value, &mut prepared);
-                }
-            }
-            let mut state = self.inner.state.write();
-            if state.definitions().len() == definitions.len() {
-                let mut row = Row { prepared: &prepared, row: 0, width: definitions.len() };
-                let commit = |(write, hash)| match write {
-                    Write::Put(key, value) => {
-                        let replaced = state.put(hash, key, value, row);
-                        row.row += 1;
-                        (replaced, None)
-                    }
-                    Write::Delete(key) => (state.remove(hash, &key), Some(key)),
-                };
-                let replaced = writes.into_iter().zip(hashes).map(commit).collect();
-                if let Some(version) = version {
-                    state.set_version(version);
-                }
-                break replaced;
-            }
-            definitions = Arc::clone(state.definitions());
-            drop(state);
-            prepared.clear();
-        };
-        replaced.into_iter().map(|((_, value), _)| value).collect()
-    }
-
-    pub(crate) fn replace_all(&self, entries: impl IntoIterator<Item = (K, V)>, version: Option<String>) {
-        let mut new = State::new(self.inner.hasher.clone());
-        let mut prepared = Prepared::default();
-        let mut definitions = self.definitions();
-        new.append(definitions.iter().cloned());
-        for (key, value) in entries {
-            prepared.clear();
-            prepare(&definitions, &key, &value, &mut prepared);
-            let row = Row { prepared: &prepared, row: 0, width: definitions.len() };
-            new.put(self.inner.hasher.hash_one(&key), key, value, row);
-        }
-        loop {
-            let mut state = self.inner.state.write();
-            if state.definitions().len() == definitions.len() {
-                state.swap(&mut new);
-                let old_version = version.map(|version| state.set_version(version));
-                drop(state);
-                drop((new, old_version));
-                return;
-            }
-            let known = definitions.len();
-            definitions = Arc::clone(state.definitions());
-            drop(state);
-            new.append(definitions[known..].iter().cloned());
-            for (index, definition) in definitions.iter().enumerate().skip(known) {
-                for (slot, (key, value)) in new.snapshot().iter() {
-                    prepared.clear();
-                    definition.prepare(key, value, &mut prepared);
-                    new.file_pending(index, slot, Row { prepared: &prepared, row: 0, width: 1 });
-                }
-            }
-        }
-    }
-
-    /// Appends definitions, unless a name is taken; says where they stand and what was there before them.
-    fn append(
-        &self,
-        new: Vec<Arc<Definition<K, V>>>,
-    ) -> Result<(std::ops::Range<usize>, Snapshot<K, V>), IndexConflict> {
-        let mut state = self.inner.state.write();
-        let first = state.definitions().len();
-        for (position, definition) in new.iter().enumerate() {
-            let mut taken = state.definitions().iter().chain(&new[..position]);
-            if taken.any(|other| other.name == definition.name) {
-                let conflict = IndexConflict { name: definition.name.clone() };
-                drop(state);
-                return Err(conflict);
-            }
-        }
-        state.append(new);
-        Ok((first..state.definitions().len(), state.snapshot()))
-    }
-
     fn definitions(&self) -> Definitions<K, V> {
         Arc::clone(self.inner.state.read().definitions())
     }
@@ -496,14 +334,6 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
 
 /// Results that are cloned under the lock. For more than these it is cheaper for the others to take a snapshot.
 const LONG: usize = 512;
-
-/// Entries that `add_indexers` files before it lets others take the lock again.
-const FILED_AT_ONCE: usize = 256;
-
-/// Computes one row: the values of one entry in each index.
-fn prepare<K: Clone, V>(definitions: &Definitions<K, V>, key: &K, value: &V, prepared: &mut Prepared) {
-    definitions.iter().for_each(|definition| definition.prepare(key, value, prepared));
-}
 
 fn unknown(name: &str) -> UnknownIndex {
     UnknownIndex { name: Arc::from(name) }
