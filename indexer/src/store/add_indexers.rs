@@ -15,7 +15,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     /// taken, or given twice, nothing is added.
     ///
     /// Cost: O(n) calls of the new functions, without the lock; readers and writers go on meanwhile, and the new
-    /// indices are [unknown](UnknownIndex) to readers until they are complete.
+    /// indices are [unknown](crate::UnknownIndex) to readers until they are complete.
     pub fn add_indexers(&self, indexers: Indexers<V>) -> Result<(), IndexConflict> {
         let new: Vec<_> = indexers
             .into_functions()
