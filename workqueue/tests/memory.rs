@@ -31,7 +31,6 @@ fn a_million_delayed_keys_take_one_entry_and_no_timer_each() {
     let mut add_all = || (0..KEYS as u64).for_each(|key| queue.add_after(key, HOUR.mul_f64(10.0 + random.fraction())));
     add_all();
     let first = allocated() - start;
-    println!("{} bytes a key", first / KEYS);
     assert!(first / KEYS <= 200, "{} bytes a key", first / KEYS);
     add_all();
     assert_eq!(allocated() - start, first, "a later round finds an entry");
