@@ -187,7 +187,7 @@ impl<O: Object> Listeners<O> {
         for (key, object) in indexer.store().entries() {
             for listener in &newcomers {
                 let notification = Notification::Added { object: object.clone(), is_in_initial_list: true };
-                listener.push(Told { key: key.clone(), notification, resync: false });
+                listener.push(&key, notification, false);
             }
         }
         let mut state = self.state.lock();
@@ -206,10 +206,10 @@ impl<O: Object> Listeners<O> {
         let Some((last, others)) = joined.split_last() else { return };
         for told in told {
             for listener in others.iter().filter(|listener| !told.resync || listener.is_due()) {
-                listener.push(told.clone());
+                listener.push(&told.key, told.notification.clone(), told.resync);
             }
             if !told.resync || last.is_due() {
-                last.push(told);
+                last.push(&told.key, told.notification, told.resync);
             }
         }
     }

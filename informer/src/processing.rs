@@ -183,3 +183,6 @@ impl<O: Object> Write<O> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,6 @@ use kubewire_indexer::ObjectKey;
 
 use super::net_change::NetChange;
 use crate::Notification;
-use crate::notification::Told;
 
 /// How the notifications for a handler that lags behind are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -101,28 +100,34 @@ impl<O> Buffer<O> {
         }
     }
 
-    /// Adds a notification. Gives back who is to be woken, and what is to be dropped.
-    pub(crate) fn push(&mut self, told: Told<O>) -> (Option<Waker>, Option<Garbage<O>>) {
+    /// Adds a notification; `resync` says that nothing has changed. Gives back who is to be woken, and what is to
+    /// be dropped.
+    pub(crate) fn push(
+        &mut self,
+        key: &ObjectKey,
+        notification: Notification<O>,
+        resync: bool,
+    ) -> (Option<Waker>, Option<Garbage<O>>) {
         if self.closed {
-            return (None, Some(Garbage::Notification(told.notification)));
+            return (None, Some(Garbage::Notification(notification)));
         }
-        if matches!(told.notification, Notification::Added { is_in_initial_list: true, .. }) {
+        if matches!(notification, Notification::Added { is_in_initial_list: true, .. }) {
             self.initial_left += 1;
         }
         let mut garbage = None;
         match &mut self.waiting {
             Waiting::Unbounded(queue) => {
-                self.resyncs_left += usize::from(told.resync);
-                queue.push_back((told.notification, told.resync));
+                self.resyncs_left += usize::from(resync);
+                queue.push_back((notification, resync));
             }
             Waiting::Coalescing { order, pending } => {
-                let change = pending.entry(told.key).or_insert_with_key(|key| {
+                let change = pending.entry_ref(key).or_insert_with(|| {
                     order.push_back(key.clone());
                     NetChange::none()
                 });
                 let mut objects = Vec::new();
                 self.coalesced += u64::from(!change.is_none());
-                if change.join(told.notification, &mut objects) {
+                if change.join(notification, &mut objects) {
                     self.initial_left -= 1;
                 }
                 garbage = (!objects.is_empty()).then_some(Garbage::Objects(objects));

@@ -6,13 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
-use kubewire_indexer::Object;
+use kubewire_indexer::{Deleted, Object, ObjectKey};
 use parking_lot::Mutex;
 
 use super::buffer::{Buffer, Buffering, Next};
 use crate::latch::Latch;
 use crate::listeners::Listeners;
-use crate::notification::Told;
 use crate::panics::panic_text;
 use crate::{HandlerStatus, Notification, ResourceEventHandler};
 
@@ -69,8 +68,8 @@ impl<O: Object> Listener<O> {
     }
 
     /// Puts a notification into the buffer, and wakes who waits for it.
-    pub(crate) fn push(&self, told: Told<O>) {
-        let (waker, garbage) = self.buffer.lock().push(told);
+    pub(crate) fn push(&self, key: &ObjectKey, notification: Notification<O>, resync: bool) {
+        let (waker, garbage) = self.buffer.lock().push(key, notification, resync);
         drop(garbage);
         if let Some(waker) = waker {
             waker.wake();
@@ -143,11 +142,37 @@ impl<O: Object> Listener<O> {
     }
 
     fn call(&self, handler: &mut dyn ResourceEventHandler<O>, notification: Notification<O>) {
-        let key = notification.key();
+        let subject = Subject::of(&notification);
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| handler.handle(notification))) {
+            let key = subject.key();
             self.panics.fetch_add(1, Ordering::Relaxed);
             let text = panic_text(&*panic);
             tracing::error!(handler = %self.name, %key, panic = text, "an event handler panicked; its next event follows");
+        }
+    }
+}
+
+/// Whom a notification is about, kept for the report of a panic: a handle, since a key would cost an allocation.
+enum Subject<O> {
+    Object(O),
+    Key(ObjectKey),
+}
+
+impl<O: Object> Subject<O> {
+    fn of(notification: &Notification<O>) -> Self {
+        match notification {
+            Notification::Added { object, .. } | Notification::Updated { new: object, .. } => {
+                Self::Object(object.clone())
+            }
+            Notification::Deleted(Deleted::Known(object)) => Self::Object(object.clone()),
+            Notification::Deleted(Deleted::FinalStateUnknown { key, .. }) => Self::Key(key.clone()),
+        }
+    }
+
+    fn key(&self) -> ObjectKey {
+        match self {
+            Self::Object(object) => object.key(),
+            Self::Key(key) => key.clone(),
         }
     }
 }

@@ -146,3 +146,21 @@ async fn informer_and_handler_sync_one_after_the_other() {
     assert!(futures::poll!(stream.next()).is_pending());
     wait_for_cache_sync(&stop, brief, [&registration]).await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_error_handler_is_told_of_lists_that_fail_and_may_panic() {
+    let source = Source::new();
+    source.fail_always(ErrorClass::Forbidden, "Access Denied");
+    let (tx, mut rx) = tokio::sync::mpsc::unbounded_channel();
+    let informer = source.informer_with(options().error_handler(move |error| {
+        tx.send((error.class(), error.to_string())).unwrap();
+        panic!("as an example");
+    }));
+    let _running = informer.start(CancellationToken::new());
+    let (class, text) = rx.recv().await.unwrap();
+    assert_eq!(class, ErrorClass::Forbidden);
+    assert!(text.contains("pods: cannot list: forbidden: Access Denied"), "{text}");
+    source.stop_failing();
+    informer.synced().await.unwrap();
+    assert!(informer.status().reflector.handler_panics >= 1);
+}

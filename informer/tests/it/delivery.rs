@@ -194,3 +194,69 @@ async fn the_store_is_changed_before_handlers_are_told() {
         assert_eq!(registration.status().told, 5);
     }
 }
+
+#[derive(Clone, Copy, PartialEq)]
+enum Act {
+    Nothing,
+    Put,
+    Delete,
+}
+
+impl Act {
+    fn on(self, source: &Source) {
+        match self {
+            Self::Nothing => {}
+            Self::Put => drop(source.put("ns/a", "x")),
+            Self::Delete => drop(source.delete("ns/a")),
+        }
+    }
+
+    /// What is told of it, where the object `is_there`; and whether it is there afterwards.
+    fn told(self, is_there: &mut bool) -> Option<char> {
+        let before = std::mem::replace(is_there, self == Self::Put || (self == Self::Nothing && *is_there));
+        match (before, self) {
+            (_, Self::Nothing) | (false, Self::Delete) => None,
+            (false, Self::Put) => Some('+'),
+            (true, Self::Put) => Some('~'),
+            (true, Self::Delete) => Some('-'),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_before_during_or_after_the_first_list_is_told_exactly_once() {
+    const ACTS: [Act; 3] = [Act::Nothing, Act::Put, Act::Delete];
+    // Coalescing may tell two of them as one.
+    for delivery in [Delivery::PerKey, Delivery::InOrder, Delivery::InOrderItems] {
+        for n in 0..3 * 3 * 3 * 2 {
+            let (before, during, after) = (ACTS[n % 3], ACTS[n / 3 % 3], ACTS[n / 9 % 3]);
+            let source = Source::new();
+            source.put("ns/other", "x");
+            if n >= 27 {
+                source.put("ns/a", "x");
+            }
+            before.on(&source);
+            let there_at_first = source.objects().len() == 2;
+            source.after_next_list({
+                let source = source.clone();
+                move || during.on(&source)
+            });
+            let informer = source.informer_with(options().delivery(delivery));
+            let log = Recorder::new();
+            informer.add_handler(log.clone()).unwrap();
+            let _running = informer.start(CancellationToken::new());
+            informer.synced().await.unwrap();
+            settle().await;
+            after.on(&source);
+            settle().await;
+            let mut is_there = there_at_first;
+            let mut want = String::from(if there_at_first { "+" } else { "" });
+            want.extend(during.told(&mut is_there));
+            want.extend(after.told(&mut is_there));
+            let told: String =
+                log.take().iter().filter(|text| text.contains("ns/a")).filter_map(|text| text.chars().next()).collect();
+            assert_eq!(told, want, "{delivery:?} case {n}");
+            assert_eq!(informer.indexer().contains(&key("ns/a")), is_there);
+        }
+    }
+}

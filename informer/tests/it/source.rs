@@ -58,6 +58,8 @@ struct State {
     generation: u64,
     list_errors: Vec<RequestError>,
     always_fails: Option<RequestError>,
+    /// Happens when the next list is made and not yet answered.
+    after_list: Option<Box<dyn FnOnce() + Send>>,
     lists: usize,
     watches: usize,
 }
@@ -137,6 +139,10 @@ impl Source {
         self.shared.state.lock().always_fails = Some(RequestError::new(class, message));
     }
 
+    pub(crate) fn after_next_list(&self, action: impl FnOnce() + Send + 'static) {
+        self.shared.state.lock().after_list = Some(Box::new(action));
+    }
+
     pub(crate) fn stop_failing(&self) {
         self.shared.state.lock().always_fails = None;
     }
@@ -177,6 +183,10 @@ impl ListerWatcher for Source {
             }
             (state.objects.values().cloned().collect::<Vec<_>>(), state.version)
         };
+        let after_list = self.shared.state.lock().after_list.take();
+        if let Some(action) = after_list {
+            action();
+        }
         objects.into_iter().for_each(|pod| each(Ok(Arc::new(pod))));
         Ok(ListMeta::new(version.to_string()))
     }

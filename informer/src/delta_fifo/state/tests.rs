@@ -282,6 +282,37 @@ fn the_deletions_of_the_first_list_count_for_the_sync() {
 }
 
 #[test]
+fn the_objects_of_a_list_come_as_replaced_or_as_sync() {
+    for (emit_replaced, want) in [(true, "foo Replaced@1"), (false, "foo Sync@1")] {
+        let mut state = State::<Obj>::new(Delivery::PerKey, emit_replaced);
+        state.replace(list("foo@1"), None);
+        assert_eq!(show_entry(&state.take(1).unwrap().entries[0]), want);
+    }
+}
+
+#[test]
+fn an_entry_is_filed_under_the_key_of_its_tombstone_whatever_its_object_says() {
+    for delivery in [Delivery::PerKey, Delivery::InOrder] {
+        let mut state = State::<Obj>::new(delivery, true);
+        state.add(item("a@1"));
+        let key = ObjectKey::cluster("a");
+        state.delete(key.clone(), Deleted::FinalStateUnknown { key: key.clone(), last: Some(thing("b@1")) }, None);
+        let taken = state.take(2).unwrap();
+        assert!(taken.entries.iter().all(|entry| entry.key() == Some(&key)));
+    }
+}
+
+#[test]
+fn each_delivery_works_with_and_without_known_objects() {
+    table(Delivery::InOrder, &[("foo@1", "=bar@2, r, *", &["ReplacedAll[bar@2] !", "SyncAll"])]);
+    table(
+        Delivery::InOrderItems,
+        &[("-", "+foo@1, =bar@2, p, r, *", &["foo Added@1", "foo Gone@1", "bar Replaced@2"])],
+    );
+    table(Delivery::PerKey, &[("-", "+foo@1, =bar@2, p, r, *", &["foo Added@1 Gone@1", "bar Sync@2"])]);
+}
+
+#[test]
 fn processing_counts_before_it_is_synced() {
     let mut state = State::<Obj>::new(Delivery::PerKey, true);
     state.replace(list("foo@1"), None);

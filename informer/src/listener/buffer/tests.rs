@@ -7,8 +7,9 @@ use super::*;
 
 type Note = Notification<u32>;
 
-fn told(key: u8, notification: Note) -> Told<u32> {
-    Told { key: ObjectKey::cluster(&format!("k{key}")), notification, resync: false }
+fn push(buffer: &mut Buffer<u32>, key: u32, notification: Note) {
+    let (waker, _garbage) = buffer.push(&ObjectKey::cluster(&format!("k{key}")), notification, false);
+    assert!(waker.is_none());
 }
 
 fn add(object: u32) -> Note {
@@ -39,7 +40,7 @@ fn drain(buffer: &mut Buffer<u32>) -> Vec<Note> {
 fn coalesced(notifications: &[Note]) -> Vec<Note> {
     let mut buffer = Buffer::new(Buffering::Coalescing);
     for notification in notifications {
-        buffer.push(told(0, notification.clone()));
+        push(&mut buffer, 0, notification.clone());
         buffer.validate();
     }
     buffer.join();
@@ -71,8 +72,8 @@ fn coalescing_keeps_the_first_old_and_the_last_new_state() {
 fn initial_additions_count_until_their_calls_have_returned() {
     for buffering in [Buffering::Unbounded, Buffering::Coalescing] {
         let mut buffer = Buffer::new(buffering);
-        buffer.push(told(0, initial(1)));
-        buffer.push(told(1, initial(2)));
+        push(&mut buffer, 0, initial(1));
+        push(&mut buffer, 1, initial(2));
         assert!(!buffer.has_told_initial(), "not joined");
         buffer.join();
         buffer.next();
@@ -88,8 +89,8 @@ fn initial_additions_count_until_their_calls_have_returned() {
 fn an_object_that_comes_and_goes_untold_again_and_again_takes_no_room() {
     let mut buffer = Buffer::new(Buffering::Coalescing);
     for n in 0..1000 {
-        buffer.push(told(0, add(n)));
-        buffer.push(told(0, delete(n)));
+        push(&mut buffer, 0, add(n));
+        push(&mut buffer, 0, delete(n));
         buffer.validate();
     }
     assert_eq!(buffer.len(), 1, "one key, with nothing to tell");
@@ -102,8 +103,7 @@ fn the_room_of_a_burst_is_given_back() {
     for buffering in [Buffering::Unbounded, Buffering::Coalescing] {
         let mut buffer = Buffer::new(buffering);
         for n in 0..10_000 {
-            let key = ObjectKey::cluster(&n.to_string());
-            buffer.push(Told { key, notification: add(n), resync: false });
+            push(&mut buffer, n, add(n));
         }
         drain(&mut buffer);
         let capacity = match &buffer.waiting {
@@ -117,10 +117,10 @@ fn the_room_of_a_burst_is_given_back() {
 #[test]
 fn a_closed_buffer_drops_what_waits_and_takes_nothing() {
     let mut buffer = Buffer::new(Buffering::Unbounded);
-    buffer.push(told(0, add(1)));
+    push(&mut buffer, 0, add(1));
     let (waker, _garbage) = buffer.close();
     assert!(waker.is_none());
-    buffer.push(told(0, add(2)));
+    push(&mut buffer, 0, add(2));
     buffer.validate();
     assert!(matches!(buffer.next(), Next::Closed));
 }
@@ -173,11 +173,11 @@ proptest! {
                         Some(old) => update(old, new),
                         None => initial(new),
                     };
-                    buffer.push(told(key, notification));
+                    push(&mut buffer, key.into(), notification);
                 }
                 Op::Delete(key) => {
                     if let Some(old) = source.remove(&key) {
-                        buffer.push(told(key, delete(old)));
+                        push(&mut buffer, key.into(), delete(old));
                     }
                 }
                 Op::Next => {
