@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use futures::Stream;
+use futures::{Stream, StreamExt};
 use http_body::{Body, Frame, SizeHint};
 
 use crate::fault::Cut;
@@ -36,7 +36,7 @@ impl ResponseBody {
     }
 
     pub(crate) fn stream(frames: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static) -> Self {
-        Self(Kind::Stream(Box::pin(frames)))
+        Self(Kind::Stream(Box::pin(frames.fuse())))
     }
 
     /// The same body, which stops after so many bytes.
@@ -59,7 +59,10 @@ impl Body for ResponseBody {
             Kind::Whole(bytes) => Poll::Ready(bytes.take().filter(|b| !b.is_empty()).map(|b| Ok(Frame::data(b)))),
             Kind::Stream(frames) => frames.as_mut().poll_next(cx).map_ok(Frame::data),
             Kind::Cut { left: 0, then: Cut::End, .. } => Poll::Ready(None),
-            Kind::Cut { left: 0, then: Cut::Reset, .. } => Poll::Ready(Some(Err(reset_error()))),
+            Kind::Cut { left: 0, then: then @ Cut::Reset, .. } => {
+                *then = Cut::End;
+                Poll::Ready(Some(Err(reset_error())))
+            }
             // Nothing wakes the reader: it gives up, or waits for ever.
             Kind::Cut { left: 0, then: Cut::Stall, .. } => Poll::Pending,
             Kind::Cut { inner, left, .. } => {

@@ -72,4 +72,4 @@ pub use route::{Query, Verb};
 pub use server::ApiServer;
 pub use service::InProcess;
 pub use simulation::{RunningSimulation, Simulation};
-pub use status::{Cause, Status};
+pub use status::{Cause, Status, Subject};

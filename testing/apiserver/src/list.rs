@@ -161,7 +161,7 @@ impl ListOptions {
              that were created, modified, or deleted between the time the first chunk was returned and now may show \
              up in the list.",
         );
-        status.continue_token = Some(Token { version: None, ..token.clone() }.encode());
+        status.continue_token = Some(Token { version: None, ..token.clone() }.encode().into());
         status
     }
 }

@@ -149,13 +149,13 @@ async fn serve_connection(stream: TcpStream, inner: Arc<Inner>, number: u64) {
         let mut connection = pin!(connection);
         tokio::select! {
             biased;
+            () = reset.cancelled() => {}
             result = connection.as_mut() => {
                 if let Err(error) = result {
                     tracing::debug!(%error, number, "connection");
                 }
                 return;
             }
-            () = reset.cancelled() => {}
         }
         let _ = socket2::SockRef::from(&socket).set_linger(Some(std::time::Duration::ZERO));
     }
@@ -198,6 +198,10 @@ impl Body for ResetBody {
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.reset.is_cancelled() {
+            // The body may be asked again before the connection is dropped: it must not seem complete.
+            return Poll::Pending;
+        }
         match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
             Some(Err(error)) => {
                 tracing::debug!(%error, "reset");

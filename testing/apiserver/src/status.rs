@@ -17,14 +17,25 @@ pub struct Status {
     pub reason: String,
     /// What happened.
     pub message: String,
-    /// `details.name`, `.group`, `.kind`.
-    pub subject: Option<(String, String, String)>,
+    /// What it is about.
+    pub subject: Option<Box<Subject>>,
     /// `details.causes`.
     pub causes: Vec<Cause>,
     /// `details.retryAfterSeconds`, and the header `Retry-After`.
     pub retry_after_seconds: Option<u32>,
     /// `metadata.continue`: where a list whose token expired may go on inconsistently.
-    pub continue_token: Option<String>,
+    pub continue_token: Option<Box<str>>,
+}
+
+/// What a [`Status`] is about: `details.name`, `.group` and `.kind`; what is empty is not sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// Of the object.
+    pub name: String,
+    /// Empty for the core group.
+    pub group: String,
+    /// The plural name of the resource, or the kind, as the real server mixes them.
+    pub kind: String,
 }
 
 /// One of the causes of a [`Status`].
@@ -88,8 +99,13 @@ impl Status {
         self
     }
 
-    fn about(mut self, resource: &Resource, name: &str) -> Self {
-        self.subject = Some((name.to_owned(), resource.group.to_string(), resource.plural.to_string()));
+    fn about(self, resource: &Resource, name: &str) -> Self {
+        self.subject(name, &resource.group, &resource.plural)
+    }
+
+    fn subject(mut self, name: &str, group: &str, kind: &str) -> Self {
+        let subject = Subject { name: name.to_owned(), group: group.to_owned(), kind: kind.to_owned() };
+        self.subject = Some(Box::new(subject));
         self
     }
 
@@ -101,9 +117,7 @@ impl Status {
 
     /// 404: nothing is served under this path.
     pub fn no_such_path() -> Self {
-        let mut status = Self::new(404, "NotFound", "the server could not find the requested resource");
-        status.subject = Some((String::new(), String::new(), String::new()));
-        status
+        Self::new(404, "NotFound", "the server could not find the requested resource").subject("", "", "")
     }
 
     /// 405: the verb is not served under this path.
@@ -144,8 +158,8 @@ impl Status {
         let texts: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
         let texts = if texts.len() == 1 { texts.concat() } else { format!("[{}]", texts.join(", ")) };
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
-        let mut status = Self::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {texts}"));
-        status.subject = Some((name.to_owned(), group.to_owned(), kind.to_owned()));
+        let message = format!("{qualified} {name:?} is invalid: {texts}");
+        let mut status = Self::new(422, "Invalid", message).subject(name, group, kind);
         status.causes = causes;
         status
     }
@@ -243,8 +257,8 @@ impl Status {
 
     fn details(&self) -> Option<Value> {
         let mut details = Map::new();
-        if let Some((name, group, kind)) = &self.subject {
-            for (key, value) in [("name", name), ("group", group), ("kind", kind)] {
+        if let Some(subject) = &self.subject {
+            for (key, value) in [("name", &subject.name), ("group", &subject.group), ("kind", &subject.kind)] {
                 if !value.is_empty() {
                     details.insert(key.to_owned(), json!(value));
                 }

@@ -83,7 +83,10 @@ impl Watch {
             }
             match self.cut {
                 Some(Cut::End) => return None,
-                Some(Cut::Reset) => return Some(Err(reset_error())),
+                Some(Cut::Reset) => {
+                    self.cut = Some(Cut::End);
+                    return Some(Err(reset_error()));
+                }
                 Some(Cut::Stall) => std::future::pending().await,
                 None => {}
             }

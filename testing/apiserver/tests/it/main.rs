@@ -1,3 +1,12 @@
 //! The server as clients see it.
 
+mod access;
 mod clients;
+mod faults;
+mod forms;
+mod kubectl;
+mod lists;
+mod port;
+mod raw;
+mod watches;
+mod writes;
