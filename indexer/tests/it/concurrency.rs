@@ -146,3 +146,79 @@ fn values_are_dropped_without_the_lock() {
     assert_eq!(store.len(), 0);
     assert!(drops.load(Ordering::Relaxed) >= 8);
 }
+
+/// A store of which the entries 1, 2 and 3 hold 10, 20 and 30, and the index "value", during whose making `meanwhile`
+/// is done once.
+fn indexed_with(meanwhile: impl Fn(&Store<u32, u32>) + Send + Sync + 'static) -> Store<u32, u32> {
+    let store = Store::new();
+    store.replace([(1, 10), (2, 20), (3, 30)]);
+    let (writer, begun) = (store.clone(), AtomicBool::new(false));
+    let function = IndexFunc::many(move |value: &u32| {
+        if !begun.swap(true, Ordering::Relaxed) {
+            assert!(writer.index_keys("value", "10").is_err(), "unknown until it is complete");
+            meanwhile(&writer);
+        }
+        [value.to_string()]
+    });
+    store.add_indexers(Indexers::none().with("value", function)).unwrap();
+    store.validate().unwrap();
+    store
+}
+
+#[test]
+fn what_is_written_while_an_index_is_made_is_filed_as_it_was_written() {
+    let values = |store: &Store<u32, u32>| {
+        let mut values: Vec<_> = store.list_index_func_values("value").iter().map(ToString::to_string).collect();
+        values.sort();
+        values
+    };
+    let updated = indexed_with(|store| drop(store.add(1, 11)));
+    assert_eq!(values(&updated), ["11", "20", "30"]);
+
+    let deleted = indexed_with(|store| drop(store.delete(&2)));
+    assert_eq!(values(&deleted), ["10", "30"]);
+
+    // The new entry takes the place of the deleted one.
+    let exchanged = indexed_with(|store| drop(store.transaction([Write::Delete(3), Write::Put(4, 40)])));
+    assert_eq!(values(&exchanged), ["10", "20", "40"]);
+
+    let replaced = indexed_with(|store| store.replace([(5, 50)]));
+    assert_eq!(values(&replaced), ["50"]);
+
+    let clash = indexed_with(|store| {
+        let taken = store.add_indexers(Indexers::none().with("value", IndexFunc::many(|_: &u32| [""])));
+        assert!(taken.is_err(), "the name is taken from the beginning");
+    });
+    assert_eq!(values(&clash), ["10", "20", "30"]);
+}
+
+#[test]
+fn indices_that_are_added_while_a_write_is_prepared_are_not_missed() {
+    /// Adds the index "late" when a value is prepared for the first time.
+    fn adds_late() -> Store<u32, u32> {
+        let store: Store<u32, u32> = Store::new();
+        let (other, begun) = (store.clone(), AtomicBool::new(false));
+        let function = IndexFunc::many(move |value: &u32| {
+            if !begun.swap(true, Ordering::Relaxed) {
+                let late = Indexers::none().with("late", IndexFunc::many(|value: &u32| [value.to_string()]));
+                other.add_indexers(late).unwrap();
+            }
+            [value.to_string()]
+        });
+        store.add_indexers(Indexers::none().with("early", function)).unwrap();
+        store
+    }
+
+    let writes: [fn(&Store<u32, u32>); 3] = [
+        |store| drop(store.add(1, 10)),
+        |store| drop(store.transaction([Write::Put(1, 10), Write::Delete(7)])),
+        |store| store.replace([(1, 10)]),
+    ];
+    for write in writes {
+        let store = adds_late();
+        write(&store);
+        assert_eq!(store.index_keys("early", "10").unwrap(), [1]);
+        assert_eq!(store.index_keys("late", "10").unwrap(), [1]);
+        store.validate().unwrap();
+    }
+}
