@@ -92,7 +92,8 @@ pub struct Status {
     pub causes: Vec<String>,
 }
 
-/// Why a list or a watch failed. Small, and cheap to clone (a few texts, once in a failure), so that it can be kept as the last error.
+/// Why a list or a watch failed. Small, and cheap to clone (a few texts, once in a failure), so that it can be kept
+/// as the last error.
 #[derive(Clone)]
 pub struct RequestError {
     parts: Box<Parts>,

@@ -44,10 +44,10 @@
 //!
 //! # What there is
 //!
-//! **The seam**, for who lists and watches, and for who fakes it: the trait [`ListerWatcher`], its requests [`ListOptions`]
-//! and [`WatchOptions`], its answers [`ListMeta`] and [`WatchEvent`], its failures [`RequestError`] with an
-//! [`ErrorClass`] each, and [`ItemError`] for one object among others. [`list_all`] is a whole list at once. That much is
-//! there without the feature `client` too, and knows no HTTP.
+//! **The seam**, for who lists and watches, and for who fakes it: the trait [`ListerWatcher`], its requests
+//! [`ListOptions`] and [`WatchOptions`], its answers [`ListMeta`] and [`WatchEvent`], its failures [`RequestError`]
+//! with an [`ErrorClass`] each, and [`ItemError`] for one object among others. [`list_all`] is a whole list at once.
+//! That much is there without the feature `client` too, and knows no HTTP.
 //!
 //! **The real one**: [`ListWatch`], over a `kube_client::Client`. What objects come out as is a type that the user
 //! picks:
@@ -64,9 +64,9 @@
 //! [`Represented`] is how a representation knows its resource, [`Decode`] how it is read, in a codec ([`Json`]). A
 //! server is not trusted beyond [`Limits`], nor waited for beyond [`Timeouts`].
 //!
-//! **A client that suits it**: [`client_from_config`], or [`ClientOptions`] with choices; [`ThrottleLayer`] is QPS and burst for any
-//! client. A client made by `Client::try_from` works too, but repeats requests that were answered by 429, 503 and
-//! 504 behind the scenes, for hours at worst, unless `Config::default_retry` is off.
+//! **A client that suits it**: [`client_from_config`], or [`ClientOptions`] with choices; [`ThrottleLayer`] is QPS
+//! and burst for any client. A client made by `Client::try_from` works too, but repeats requests that were answered
+//! by 429, 503 and 504 behind the scenes, for hours at worst, unless `Config::default_retry` is off.
 //!
 //! # A fake in ten lines
 //!
@@ -100,13 +100,14 @@
 //!
 //! # What an answer means
 //!
-//! - **Half an answer is none.** A list that ends early, by an orderly close too, is [`ErrorClass::Truncated`], never a short
-//!   list; so is a watch that ends within a line. A list whose connection breaks off is an error, and its items
-//!   so far count for nothing.
-//! - **An error is never an object.** `ERROR` events, a bare `Status`, a `Status` or a `Table` in place of a list, plain text: each is an
-//!   error with a class, and ends the stream. What is no event at all ends it too, as it may have been a change.
-//! - **One object is one object.** One that cannot be decoded, is of another kind or has no name is an [`ItemError`] or a
-//!   [`WatchEvent::Undecodable`], with its key and version as far as they can be read; the others go on.
+//! - **Half an answer is none.** A list that ends early, by an orderly close too, is [`ErrorClass::Truncated`], never
+//!   a short list; so is a watch that ends within a line. A list whose connection breaks off is an error, and its
+//!   items so far count for nothing.
+//! - **An error is never an object.** `ERROR` events, a bare `Status`, a `Status` or a `Table` in place of a list,
+//!   plain text: each is an error with a class, and ends the stream. What is no event at all ends it too, as it may
+//!   have been a change.
+//! - **One object is one object.** One that cannot be decoded, is of another kind or has no name is an [`ItemError`]
+//!   or a [`WatchEvent::Undecodable`], with its key and version as far as they can be read; the others go on.
 //! - Of two fields of one name the last one counts, in every representation.
 //! - [`ErrorClass::Truncated`], [`ErrorClass::Transport`] and [`ErrorClass::TimedOut`] of a watch say nothing against
 //!   its version: watch again from the last one.
@@ -118,8 +119,8 @@
 //! - A watch that its server does not end is ended here, a little after the time it was asked to end at, and with it
 //!   its connection; so a dead connection costs that time at most.
 //! - kube-client speaks HTTP/1.1: each open watch has a connection of its own.
-//! - No TLS is chosen for the user: the features `rustls-tls` (with `ring` or `aws-lc-rs`) and `openssl-tls` pass through to
-//!   kube-client.
+//! - No TLS is chosen for the user: the features `rustls-tls` (with `ring` or `aws-lc-rs`) and `openssl-tls` pass
+//!   through to kube-client.
 //!
 //! # Other names than client-go's
 //!

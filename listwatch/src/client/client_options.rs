@@ -24,8 +24,9 @@ type AnswerBody = UnsyncBoxBody<bytes::Bytes, BoxError>;
 
 /// How to make a kube client from a config, so that it suits an informer. What differs from `Client::try_from`:
 ///
-/// - **No hidden retries.** kube-client repeats requests answered by 429, 503 and 504 up to 15 times, with delays up to
-///   1,000 s, and the caller learns nothing meanwhile. Here the answer comes out at once; a reflector backs off by itself.
+/// - **No hidden retries.** kube-client repeats requests answered by 429, 503 and 504 up to 15 times, with delays up
+///   to 1,000 s, and the caller learns nothing meanwhile. Here the answer comes out at once; a reflector backs off by
+///   itself.
 /// - **TCP keepalive**, so that a connection whose other end is gone is noticed although nothing is sent.
 /// - **Credentials are read anew on a 401** (token file, exec plugin, auth provider), at most every ten seconds,
 ///   and the request is sent once more.

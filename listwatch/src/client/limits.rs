@@ -8,8 +8,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The longest item of a list, in bytes of JSON: 16 MiB (etcd's usual limit for an object is 1.5 MiB). A longer one ends
-    /// the list with [`ErrorClass::TooLong`](crate::ErrorClass::TooLong).
+    /// The longest item of a list, in bytes of JSON: 16 MiB (etcd's usual limit for an object is 1.5 MiB). A longer
+    /// one ends the list with [`ErrorClass::TooLong`](crate::ErrorClass::TooLong).
     pub item: usize,
     /// The longest line of a watch, in bytes: 16 MiB.
     pub line: usize,

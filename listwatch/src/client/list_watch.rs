@@ -112,8 +112,8 @@ impl<O, C> ListWatch<O, C> {
         self
     }
 
-    /// Only the objects that this selects, such as `app=web,tier notin (cache)`; client-go's syntax. Asked again, an object
-    /// must meet both.
+    /// Only the objects that this selects, such as `app=web,tier notin (cache)`; client-go's syntax. Asked again, an
+    /// object must meet both.
     ///
     /// # Errors
     /// The text is no label selector.
@@ -128,8 +128,8 @@ impl<O, C> ListWatch<O, C> {
         self
     }
 
-    /// Only the objects whose fields are like this: `status.phase!=Succeeded`, `spec.nodeName=n1`. Which fields can be asked for is up to
-    /// the server. Asked again, an object must meet both.
+    /// Only the objects whose fields are like this: `status.phase!=Succeeded`, `spec.nodeName=n1`. Which fields can
+    /// be asked for is up to the server. Asked again, an object must meet both.
     ///
     /// # Errors
     /// The text is no field selector.

@@ -88,8 +88,8 @@ impl<K> Packed<K> {
         Ok(Self { text, kind: PhantomData })
     }
 
-    /// The object's JSON text, as the server wrote it but for what was cut out. In a list API servers leave `apiVersion`
-    /// and `kind` out.
+    /// The object's JSON text, as the server wrote it but for what was cut out. In a list API servers leave
+    /// `apiVersion` and `kind` out.
     pub fn json(&self) -> &str {
         self.table().json()
     }

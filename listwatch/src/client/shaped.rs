@@ -30,13 +30,14 @@ impl Types {
         }
     }
 
-    /// Whether an object that says this of itself was asked for.
+    /// Whether an object that says this of itself was asked for. (A resource may be named by its plural alone.)
     pub(crate) fn admits(&self, name: &str, value: &str) -> bool {
-        match name {
-            "kind" => value == self.kind || self.metadata_only && value == "PartialObjectMetadata",
-            "apiVersion" => value == self.api_version || self.metadata_only && value.starts_with("meta.k8s.io/"),
-            _ => true,
-        }
+        let (wanted, metadata) = match name {
+            "kind" => (&self.kind, value == "PartialObjectMetadata"),
+            "apiVersion" => (&self.api_version, value.starts_with("meta.k8s.io/")),
+            _ => return true,
+        };
+        wanted.is_empty() || value == wanted || self.metadata_only && metadata
     }
 
     /// The error of an object that is not what was asked for.

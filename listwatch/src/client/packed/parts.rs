@@ -1,5 +1,5 @@
-//! PURE. Reads through the JSON text of an object once: checks its syntax, notes what identifies it, and finds what is to
-//! be cut out.
+//! PURE. Reads through the JSON text of an object once: checks its syntax, notes what identifies it, and finds what
+//! is to be cut out.
 
 use std::borrow::Cow;
 use std::fmt;

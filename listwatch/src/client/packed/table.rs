@@ -6,9 +6,9 @@
 //! ```text
 //! JSON | strings that the JSON holds with escapes, without them | numbers | where the numbers begin
 //! ```
-//! The numbers: length of the JSON; start and length of namespace, name, uid and version; generation (two halves); flags; count
-//! of labels; count of owners; for each label start and length of name and value, sorted by name; for each
-//! owner the same of API version, kind, name and uid, and whether it controls.
+//! The numbers: length of the JSON; start and length of namespace, name, uid and version; generation (two halves);
+//! flags; count of labels; count of owners; for each label start and length of name and value, sorted by name; for
+//! each owner the same of API version, kind, name and uid, and whether it controls.
 
 use std::borrow::Cow;
 
