@@ -172,10 +172,14 @@ fn what_is_written_while_an_index_is_made_is_filed_as_it_was_written() {
         values.sort();
         values
     };
-    let updated = indexed_with(|store| drop(store.add(1, 11)));
+    let updated = indexed_with(|store| {
+        store.add(1, 11);
+    });
     assert_eq!(values(&updated), ["11", "20", "30"]);
 
-    let deleted = indexed_with(|store| drop(store.delete(&2)));
+    let deleted = indexed_with(|store| {
+        store.delete(&2);
+    });
     assert_eq!(values(&deleted), ["10", "30"]);
 
     // The new entry takes the place of the deleted one.
@@ -210,7 +214,9 @@ fn indices_that_are_added_while_a_write_is_prepared_are_not_missed() {
     }
 
     let writes: [fn(&Store<u32, u32>); 3] = [
-        |store| drop(store.add(1, 10)),
+        |store| {
+            store.add(1, 10);
+        },
         |store| drop(store.transaction([Write::Put(1, 10), Write::Delete(7)])),
         |store| store.replace([(1, 10)]),
     ];
