@@ -3,7 +3,6 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -22,7 +21,7 @@ use crate::reflector::resource_version::is_older;
 use crate::reflector::{Reflector, ReflectorMonitor, ReflectorOptions, RunError};
 use crate::{
     DeltaFifo, DeltaFifoOptions, HandlerOptions, InformerOptions, InformerPhase, InformerStatus, Registration,
-    ResourceEventHandler, ResourceEventHandlerFuncs, RunningInformer, Stopped, Subscription,
+    ResourceEventHandler, RunningInformer, Stopped, Subscription,
 };
 
 /// Keeps a store in step with what a server has, and tells handlers of each change: client-go's
@@ -137,7 +136,8 @@ impl<O: Object> Informer<O> {
     /// Adds a handler, before the start or while it runs. It is told of everything that is in the store, as part
     /// of its initial list, and then of each change: none is left out, and none comes twice.
     ///
-    /// The same kind of handler may be added any number of times; each is by itself.
+    /// The same kind of handler may be added any number of times; each is by itself. One that holds a handle to
+    /// this informer keeps it in memory until it is removed or the informer is stopped.
     pub fn add_handler(&self, handler: impl ResourceEventHandler<O>) -> Result<Registration, Stopped> {
         self.add_handler_with(handler, HandlerOptions::new())
     }
@@ -179,12 +179,12 @@ impl<O: Object> Informer<O> {
     ///
     /// Outside a tokio runtime.
     pub fn start(&self, stop: CancellationToken) -> RunningInformer {
+        let runtime = Handle::current();
         let core = Arc::clone(&self.core);
         let Some((run_reflector, options)) = core.reflector.lock().take() else {
             tracing::warn!(resource = %core.resource, "the informer has been started before; it runs only once");
             return RunningInformer::inert();
         };
-        let runtime = Handle::current();
         let check_period = core.listeners.start(runtime.clone());
         let store = Arc::new(InformerStore::new(core.fifo.clone(), Arc::clone(&core.listeners), core.clock.clone()));
         let (monitor, reflector) = run_reflector(store, options.resync_period(check_period), core.stop.clone());
@@ -377,23 +377,6 @@ impl<O: Object> fmt::Debug for Informer<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Informer").field(&self.status()).finish()
     }
-}
-
-/// A store with its informer, and one handler: client-go's `NewIndexerInformer`.
-///
-/// `handler` gets a handler that does nothing, and gives it back with what it shall do. A resync period of zero
-/// means none. The error names an index that was given twice.
-pub fn new_indexer_informer<O: Object>(
-    lister_watcher: impl ListerWatcher<Object = O>,
-    resync_period: Duration,
-    handler: impl FnOnce(ResourceEventHandlerFuncs<O>) -> ResourceEventHandlerFuncs<O>,
-    indexers: Indexers<O>,
-) -> Result<(Indexer<O>, Informer<O>), IndexConflict> {
-    let options = InformerOptions::new().resync_period(resync_period).indexers(indexers);
-    let informer = Informer::with_options(lister_watcher, options)?;
-    // A new informer is not stopped, so it takes the handler.
-    let _ = informer.add_handler(handler(ResourceEventHandlerFuncs::new()));
-    Ok((informer.indexer(), informer))
 }
 
 /// The most entries that go into the store in one step. A newcomer among the handlers waits for no more.

@@ -1,5 +1,7 @@
 //! The queue between the reflector and the store.
 
+mod join;
+mod outcomes;
 mod queue;
 mod state;
 mod versions;

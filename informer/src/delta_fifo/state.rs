@@ -16,6 +16,8 @@ use std::collections::VecDeque;
 use hashbrown::{HashMap, HashSet};
 use kubewire_indexer::{Deleted, Object, ObjectKey};
 
+use super::join::join;
+use super::outcomes::Outcomes;
 use super::versions::Versions;
 use crate::{Admitted, Delivery, Delta, Deltas, KnownObjects, Replacement};
 
@@ -44,25 +46,6 @@ pub(crate) struct State<O> {
     closed: bool,
     /// What was merged away; the shell drops it when it has unlocked.
     garbage: Vec<Delta<O>>,
-}
-
-/// The entries that were taken together: how many, and what the store will have when they are processed.
-///
-/// A lookup of known objects goes through it first, so that all rules see what they would see if processing
-/// took no time.
-#[derive(Debug)]
-pub(crate) struct Outcomes<O> {
-    len: usize,
-    /// The state of each key afterwards; `None` where it is deleted.
-    by_key: ByKey<O>,
-}
-
-/// Mostly one entry is taken at a time.
-#[derive(Debug)]
-enum ByKey<O> {
-    None,
-    One(ObjectKey, Option<O>),
-    Many(HashMap<ObjectKey, Option<O>>),
 }
 
 /// What a take gives.
@@ -243,7 +226,11 @@ impl<O: Object> State<O> {
                 self.places.remove(key);
             }
         }
-        self.taken = Some(Outcomes::of(&entries, self.delivery != Delivery::InOrder));
+        self.taken = Some(if self.delivery == Delivery::InOrder {
+            Outcomes::untold(entries.len())
+        } else {
+            Outcomes::of(&entries)
+        });
         Some(Taken { entries, initial })
     }
 
@@ -251,7 +238,7 @@ impl<O: Object> State<O> {
     pub(crate) fn finish(&mut self) -> (Finished, Option<Outcomes<O>>) {
         let taken = self.taken.take();
         let was_synced = self.has_synced();
-        self.initial_left = self.initial_left.saturating_sub(taken.as_ref().map_or(0, |taken| taken.len));
+        self.initial_left = self.initial_left.saturating_sub(taken.as_ref().map_or(0, Outcomes::len));
         let finished = Finished {
             synced: !was_synced && self.has_synced(),
             version: self.versions.advance(self.front),
@@ -266,7 +253,7 @@ impl<O: Object> State<O> {
 
     /// The place up to which everything is finished.
     fn done(&self) -> u64 {
-        self.front - self.taken.as_ref().map_or(0, |taken| taken.len as u64)
+        self.front - self.taken.as_ref().map_or(0, Outcomes::len) as u64
     }
 
     fn entry(&self, place: u64) -> &Deltas<O> {
@@ -340,44 +327,27 @@ impl<O: Object> State<O> {
 
     /// The keys of the known objects, as if what is out were processed.
     fn known_keys(&self, store: &dyn KnownObjects<O>) -> Vec<ObjectKey> {
-        let mut keys = store.known_keys();
-        match self.taken.as_ref().map(|taken| &taken.by_key) {
-            None | Some(ByKey::None) => {}
-            Some(ByKey::One(key, outcome)) => {
-                keys.retain(|known| known != key);
-                keys.extend(outcome.is_some().then(|| key.clone()));
-            }
-            Some(ByKey::Many(outcomes)) => {
-                keys.retain(|known| !outcomes.contains_key(known));
-                keys.extend(outcomes.iter().filter(|(_, outcome)| outcome.is_some()).map(|(key, _)| key.clone()));
-            }
+        let keys = store.known_keys();
+        match &self.taken {
+            Some(outcomes) => outcomes.over(keys),
+            None => keys,
         }
-        keys
     }
 
     /// A known object, as if what is out were processed.
     fn known(&self, key: &ObjectKey, known: Known<'_, O>) -> Option<O> {
         let store = known?;
-        match self.outcome(key) {
-            Some(outcome) => outcome.clone(),
+        match self.taken.as_ref().and_then(|taken| taken.get(key)) {
+            Some(outcome) => outcome.cloned(),
             None => store.known(key),
         }
     }
 
     fn is_known(&self, key: &ObjectKey, known: Known<'_, O>) -> bool {
         let Some(store) = known else { return false };
-        match self.outcome(key) {
+        match self.taken.as_ref().and_then(|taken| taken.get(key)) {
             Some(outcome) => outcome.is_some(),
             None => store.is_known(key),
-        }
-    }
-
-    /// What becomes of a key that is out.
-    fn outcome(&self, key: &ObjectKey) -> Option<&Option<O>> {
-        match &self.taken.as_ref()?.by_key {
-            ByKey::None => None,
-            ByKey::One(taken, outcome) => (taken == key).then_some(outcome),
-            ByKey::Many(outcomes) => outcomes.get(key),
         }
     }
 
@@ -416,54 +386,9 @@ impl<O: Object> State<O> {
                 assert!(list.windows(2).all(|pair| pair[0].is_deleted() || pair[1].is_deleted()), "I4");
             }
         }
-        let taken = self.taken.as_ref().map_or(0, |taken| taken.len);
+        let taken = self.taken.as_ref().map_or(0, Outcomes::len);
         assert!(self.initial_left <= self.waiting.len() + taken, "I5");
         self.versions.validate(self.done());
-    }
-}
-
-impl<O: Object> Outcomes<O> {
-    fn of(entries: &[Deltas<O>], tracked: bool) -> Self {
-        let outcome = |entry: &Deltas<O>| entry.key().map(|key| (key.clone(), entry.outcome().cloned()));
-        let by_key = match entries {
-            _ if !tracked => ByKey::None,
-            [entry] => outcome(entry).map_or(ByKey::None, |(key, outcome)| ByKey::One(key, outcome)),
-            _ => ByKey::Many(entries.iter().filter_map(outcome).collect()),
-        };
-        Self { len: entries.len(), by_key }
-    }
-}
-
-/// Puts a delta behind those of its key that wait.
-///
-/// Of two deletions one behind the other the older stays, unless it is a tombstone and so knows less than the
-/// newer. Where updates `coalesce`, the newer state takes the place of the older, and a deletion takes away
-/// what came since the deletion before it.
-fn join<O>(list: &mut Vec<Delta<O>>, delta: Delta<O>, coalesce: bool, garbage: &mut Vec<Delta<O>>) {
-    if coalesce && delta.is_deleted() && list.iter().rev().nth(1).is_some_and(Delta::is_deleted) {
-        garbage.extend(list.pop());
-    }
-    match (list.last_mut(), delta) {
-        (Some(Delta::Deleted(older)), Delta::Deleted(newer)) => {
-            let lost = if older.is_final_state_unknown() { std::mem::replace(older, newer) } else { newer };
-            garbage.push(Delta::Deleted(lost));
-        }
-        (Some(last), delta) if coalesce && !last.is_deleted() && !delta.is_deleted() => {
-            garbage.push(supersede(last, delta));
-        }
-        (_, delta) => list.push(delta),
-    }
-}
-
-/// Puts a newer state in the place of an older one, under the older one's kind; only a `Sync`, which has
-/// nothing of its own to tell, takes the newer kind. Gives back what is lost.
-fn supersede<O>(older: &mut Delta<O>, newer: Delta<O>) -> Delta<O> {
-    match (older, newer) {
-        (
-            Delta::Added(old) | Delta::Updated(old) | Delta::Replaced(old),
-            Delta::Added(new) | Delta::Updated(new) | Delta::Replaced(new) | Delta::Sync(new),
-        ) => Delta::Updated(std::mem::replace(old, new)),
-        (older, newer) => std::mem::replace(older, newer),
     }
 }
 
