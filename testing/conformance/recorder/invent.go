@@ -98,7 +98,7 @@ func inventError(r *rand.Rand, event bool) m {
 
 func inventInformer(queue string) func(r *rand.Rand) (m, []string, func(m) m) {
 	return func(r *rand.Rand) (m, []string, func(m) m) {
-		config := m{"watch_list": r.Intn(2) == 0, "resync_ns": []int64{0, 0, 10_000_000_000, 30_000_000_000, 700_000_000}[r.Intn(5)]}
+		config := m{"watch_list": r.Intn(2) == 0, "resync_ns": []int64{0, 0, 10_000_000_000, 30_000_000_000}[r.Intn(4)]}
 		if queue != "" {
 			config["queue"] = queue
 		}

@@ -25,6 +25,8 @@ type queues struct {
 	drain   string
 	// Due times of delayed adds, by the rule that the earliest wins: the reference does not show them.
 	due map[string]time.Time
+	// All keys that there were.
+	used map[string]bool
 }
 
 // spoken remembers what the limiter said last.
@@ -40,7 +42,7 @@ func (t *spoken) When(key string) time.Duration {
 
 func buildQueue(area string) func(config m) subject {
 	return func(config m) subject {
-		q := &queues{start: time.Now(), due: map[string]time.Time{}}
+		q := &queues{start: time.Now(), due: map[string]time.Time{}, used: map[string]bool{}}
 		switch area {
 		case "queue":
 			q.plain = workqueue.NewTyped[string]()
@@ -60,6 +62,7 @@ func buildQueue(area string) func(config m) subject {
 func (q *queues) do(step m) m {
 	answer := m{}
 	key := str(step, "key")
+	q.used[key] = true
 	switch str(step, "op") {
 	case "add":
 		q.plain.Add(key)
@@ -183,6 +186,10 @@ func (q *queues) takeDue() []any {
 
 func (q *queues) end() {
 	q.plain.ShutDown()
+	// A delaying queue that was shut down before hears no second shut down, and a drain of it waits on.
+	for key := range q.used {
+		q.plain.Done(key)
+	}
 	time.Sleep(time.Minute)
 }
 
