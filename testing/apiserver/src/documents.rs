@@ -4,7 +4,7 @@ use http::{Method, Response, StatusCode};
 use serde_json::json;
 
 use crate::body::ResponseBody;
-use crate::handler::{json_body, response};
+use crate::response::{json_body, response};
 use crate::route::Query;
 use crate::server::Inner;
 use crate::{Status, discovery, openapi};

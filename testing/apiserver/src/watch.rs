@@ -201,3 +201,6 @@ impl Cursor {
 pub(crate) fn error_line(status: &Status) -> Line {
     Line::new(LineKind::Error, watch_event::error(status))
 }
+
+#[cfg(test)]
+mod tests;

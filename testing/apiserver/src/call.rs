@@ -1,0 +1,243 @@
+//! One request for objects, checked and answered.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Response, StatusCode, header};
+use serde_json::{Value, json};
+
+use crate::body::ResponseBody;
+use crate::decoding::FieldValidation;
+use crate::form::{Form, Renderer};
+use crate::handler::{Answered, RequestParts};
+use crate::list::ListOptions;
+use crate::list_stream::list_body;
+use crate::response::{json_body, response, warn};
+use crate::route::ObjectRequest;
+use crate::selection::Selection;
+use crate::server::Inner;
+use crate::store::CollectionId;
+use crate::watch::{Cursor, WatchOptions};
+use crate::watch_stream::Watch;
+use crate::write::{Collection, DeleteOptions, Target, Written};
+use crate::{Status, Verb, openapi, patching, review, watch_event};
+
+/// One request for objects.
+pub(crate) struct Call<'a> {
+    pub(crate) inner: &'a Arc<Inner>,
+    pub(crate) id: CollectionId,
+    pub(crate) objects: &'a ObjectRequest,
+    pub(crate) form: Form,
+    pub(crate) request: &'a RequestParts<'a>,
+    pub(crate) body: Bytes,
+}
+
+impl Call<'_> {
+    /// Answers it.
+    pub(crate) fn answer(&self) -> Answered {
+        match self.objects.verb {
+            Verb::Get => self.get(),
+            Verb::List => self.list(),
+            Verb::Watch => self.watch(),
+            Verb::Create if !self.objects.resource.stored => self.review(),
+            Verb::Create => self.create(),
+            Verb::Update => self.update(),
+            Verb::Patch => self.patch(),
+            Verb::Delete => self.delete(),
+            Verb::DeleteCollection => self.delete_collection(),
+        }
+    }
+
+    fn get(&self) -> Answered {
+        let key = self.target()?.key();
+        let stored = self.inner.world.lock().store.get(self.id, &key).cloned();
+        let stored = stored.ok_or_else(|| Status::not_found(&self.objects.resource, &self.objects.name))?;
+        Ok(json_body(StatusCode::OK, self.renderer().object(stored.object())))
+    }
+
+    fn renderer(&self) -> Renderer {
+        Renderer::new(self.form, self.objects.resource.clone())
+    }
+
+    fn selection(&self) -> Result<Selection, Status> {
+        Selection::parse(&self.objects.resource, self.objects.namespace.as_deref(), self.request.query)
+    }
+
+    fn list(&self) -> Answered {
+        let options = ListOptions::parse(self.request.query)?;
+        let selection = self.selection()?;
+        let listed = {
+            let world = self.inner.world.lock();
+            options.run(world.store.collection(self.id), &selection, world.store.version())?
+        };
+        if let Some(table) = self.renderer().table(&listed) {
+            return Ok(json_body(StatusCode::OK, table));
+        }
+        let body = list_body(self.objects.resource.clone(), self.form, listed);
+        Ok(response(StatusCode::OK, "application/json", ResponseBody::stream(body)))
+    }
+
+    fn watch(&self) -> Answered {
+        let options = WatchOptions::parse(self.request.query)?;
+        let selection = self.selection()?;
+        let (begun, random) = {
+            let mut world = self.inner.world.lock();
+            let random = world.rng.below(1000) as u32;
+            let (collection, version) = (world.store.collection(self.id), world.store.version());
+            (Cursor::begin(collection, selection, self.form, options.clone(), version), random)
+        };
+        let body = match begun {
+            Ok(cursor) => {
+                let min = self.inner.settings.min_request_timeout;
+                let timeout = options.timeout_seconds.map_or(min + min * random / 1000, Duration::from_secs);
+                let watch = Watch::new(self.inner.clone(), self.id, cursor, timeout, self.request.stream.to_vec());
+                ResponseBody::stream(watch.into_stream())
+            }
+            // As the real server: the answer is 200, and the error its only event.
+            Err(status) => ResponseBody::whole(watch_event::error(&status)),
+        };
+        Ok(response(StatusCode::OK, "application/json", body))
+    }
+
+    fn target(&self) -> Result<Target, Status> {
+        let dry_run = match self.request.query.text("dryRun") {
+            None => false,
+            Some("All") => true,
+            Some(other) => {
+                let cause = crate::Cause::not_supported("dryRun", other, &["All"]);
+                return Err(Status::invalid_options("Options", vec![cause]));
+            }
+        };
+        Ok(Target {
+            namespace: self.objects.namespace.clone().unwrap_or_default(),
+            name: self.objects.name.clone(),
+            status: self.objects.subresource == "status",
+            dry_run,
+            direct: false,
+        })
+    }
+
+    /// The object in the body, and what to warn of.
+    fn object(&self) -> Result<(Value, Vec<String>), Status> {
+        let mut object = self.json()?;
+        let warnings = FieldValidation::parse(self.request.query)?.read(&self.objects.resource, &mut object)?;
+        Ok((object, warnings))
+    }
+
+    fn json(&self) -> Result<Value, Status> {
+        let content_type = self.request.header(header::CONTENT_TYPE).unwrap_or("application/json");
+        let media_type = content_type.split(';').next().unwrap_or_default().trim();
+        if media_type == openapi::PROTOBUF && !self.objects.resource.custom {
+            return openapi::to_json(&self.body).map_err(|error| Status::bad_request(error.to_string()));
+        }
+        if !["application/json", ""].contains(&media_type) {
+            let message = format!(
+                "the body of the request was in an unknown format ({media_type}) - accepted media types include: application/json"
+            );
+            return Err(Status::unsupported_media_type(message));
+        }
+        serde_json::from_slice(&self.body).map_err(|error| {
+            let kind = &self.objects.resource.kind;
+            Status::bad_request(format!(
+                "{kind} in version {:?} cannot be decoded: {error}",
+                self.objects.resource.version
+            ))
+        })
+    }
+
+    fn review(&self) -> Answered {
+        let object = self.json()?;
+        let reviewed = review::answer(self.inner, &self.objects.resource, object, self.request.info);
+        Ok(json_body(StatusCode::CREATED, reviewed.to_string()))
+    }
+
+    fn create(&self) -> Answered {
+        let (target, (object, warnings)) = (self.target()?, self.object()?);
+        let written = self.inner.write(|world, now| world.create(self.id, &target, object, now))?;
+        Ok(warn(self.written(StatusCode::CREATED, &written), &warnings))
+    }
+
+    fn update(&self) -> Answered {
+        let (target, (object, warnings)) = (self.target()?, self.object()?);
+        let written = self.inner.write(|world, _| world.update(self.id, &target, object))?;
+        Ok(warn(self.written(StatusCode::OK, &written), &warnings))
+    }
+
+    fn patch(&self) -> Answered {
+        let target = self.target()?;
+        let content_type = self.request.header(header::CONTENT_TYPE).unwrap_or_default();
+        let validation = FieldValidation::parse(self.request.query)?;
+        let resource = &self.objects.resource;
+        let mut warnings = Vec::new();
+        let patch = |object: Value| {
+            let mut patched = patching::apply(content_type, &self.body, object, resource)?;
+            warnings = validation.read(resource, &mut patched)?;
+            Ok(patched)
+        };
+        let written = self.inner.write(|world, _| world.patch(self.id, &target, patch))?;
+        Ok(warn(self.written(StatusCode::OK, &written), &warnings))
+    }
+
+    fn written(&self, code: StatusCode, written: &Written) -> Response<ResponseBody> {
+        json_body(code, self.renderer().object(written.object()))
+    }
+
+    fn delete_options(&self) -> Result<DeleteOptions, Status> {
+        let mut options = match self.body.is_empty() {
+            true => DeleteOptions::default(),
+            false => serde_json::from_value(self.json()?)
+                .map_err(|error| Status::bad_request(format!("DeleteOptions cannot be decoded: {error}")))?,
+        };
+        if let Some(seconds) = self.request.query.text("gracePeriodSeconds") {
+            let parsed = seconds.parse();
+            options.grace_period_seconds =
+                Some(parsed.map_err(|error| Status::bad_request(format!("invalid gracePeriodSeconds: {error}")))?);
+        }
+        Ok(options)
+    }
+
+    fn delete(&self) -> Answered {
+        let options = self.delete_options()?;
+        let mut target = self.target()?;
+        target.dry_run |= options.is_dry_run();
+        let written = self.inner.write(|world, now| world.delete(self.id, &target, &options, now))?;
+        match &written {
+            Written::Removed(object) if !returns_deleted(&self.objects.resource) => {
+                let details = json!({
+                    "name": object.key.name(), "group": self.objects.resource.group,
+                    "kind": self.objects.resource.plural, "uid": &*object.uid,
+                });
+                let status = json!({
+                    "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
+                });
+                Ok(json_body(StatusCode::OK, status.to_string()))
+            }
+            _ => Ok(self.written(StatusCode::OK, &written)),
+        }
+    }
+
+    fn delete_collection(&self) -> Answered {
+        let (options, selection) = (self.delete_options()?, self.selection()?);
+        let dry_run = self.target()?.dry_run || options.is_dry_run();
+        let namespace = selection.namespace.clone();
+        let of = Collection { namespace: namespace.as_deref(), wanted: &|object| selection.matches(object) };
+        let (written, version) = self
+            .inner
+            .write(|world, now| (world.delete_collection(self.id, of, dry_run, &options, now), world.store.version()));
+        let items: Vec<Value> = written.iter().map(Written::to_value).collect();
+        let resource = &self.objects.resource;
+        let list = json!({
+            "kind": resource.list_kind(), "apiVersion": resource.api_version(),
+            "metadata": {"resourceVersion": version.to_string()}, "items": items,
+        });
+        Ok(json_body(StatusCode::OK, list.to_string()))
+    }
+}
+
+/// Whether a delete answers the object rather than a status.
+fn returns_deleted(resource: &crate::Resource) -> bool {
+    resource.group.is_empty()
+        && ["pods", "services", "serviceaccounts", "persistentvolumes", "persistentvolumeclaims"]
+            .contains(&&*resource.plural)
+}

@@ -1,0 +1,50 @@
+//! Answers, whole ones.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+
+use crate::Status;
+use crate::body::ResponseBody;
+
+/// An answer that is one JSON text.
+pub(crate) fn json_body(code: StatusCode, body: impl Into<Bytes>) -> Response<ResponseBody> {
+    response(code, "application/json", ResponseBody::whole(body))
+}
+
+/// An answer of this content type.
+pub(crate) fn response(code: StatusCode, content_type: &str, body: ResponseBody) -> Response<ResponseBody> {
+    let mut response = Response::new(body);
+    *response.status_mut() = code;
+    let headers = response.headers_mut();
+    if let Ok(content_type) = HeaderValue::from_str(content_type) {
+        headers.insert(header::CONTENT_TYPE, content_type);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
+
+/// Adds a `Warning` header for each text, as kubectl prints them.
+pub(crate) fn warn(mut response: Response<ResponseBody>, warnings: &[String]) -> Response<ResponseBody> {
+    for text in warnings {
+        let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            response.headers_mut().append(header::WARNING, value);
+        }
+    }
+    response
+}
+
+/// An answer of this code, content type and body, whatever they are.
+pub(crate) fn raw(code: u16, content_type: &str, body: Bytes) -> Response<ResponseBody> {
+    let code = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response(code, content_type, ResponseBody::whole(body))
+}
+
+/// A status as an answer.
+pub(crate) fn failure(status: &Status) -> Response<ResponseBody> {
+    let mut response = raw(status.code, "application/json", Bytes::from(status.to_value().to_string()));
+    if let Some(seconds) = status.retry_after_seconds {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
