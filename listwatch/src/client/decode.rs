@@ -19,6 +19,38 @@ pub struct Json;
 ///
 /// The codec is a parameter of the trait, so that a blanket implementation for each codec (serde for [`Json`],
 /// another one for a binary format) can stand beside the others.
+///
+/// `Arc<T>` has it for every `T` that serde can read, [`Packed`](crate::Packed) too. A representation of one's own,
+/// here one that keeps nothing but the id:
+///
+/// ```
+/// use kubewire_indexer::{Id, Object, ObjectId};
+/// use kubewire_listwatch::{Decode, DecodeOptions, ItemError, Json};
+/// use serde::Deserialize;
+///
+/// #[derive(Clone)]
+/// struct Present(ObjectId);
+///
+/// impl Object for Present {
+///     fn id(&self) -> Id<'_> {
+///         self.0.id()
+///     }
+///     fn label(&self, _: &str) -> Option<&str> {
+///         None
+///     }
+/// }
+///
+/// impl Decode<Json> for Present {
+///     fn decode(item: &[u8], _: &DecodeOptions) -> Result<Self, ItemError> {
+///         #[derive(Deserialize)]
+///         struct Item {
+///             metadata: ObjectId,
+///         }
+///         let item: Item = serde_json::from_slice(item).map_err(|error| ItemError::new(error.to_string()))?;
+///         Ok(Self(item.metadata))
+///     }
+/// }
+/// ```
 pub trait Decode<C>: Object {
     /// Reads one object from its bytes, which hold nothing else. The bytes are lent: what must outlive the call
     /// is copied.

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use kubewire_indexer::{Id, Meta, Object};
+use proptest::prelude::*;
 use serde::Deserialize;
 
 use super::*;
@@ -174,4 +175,30 @@ fn of_two_fields_of_one_name_the_last_one_counts() {
     let line =
         r#"{"type":"ADDED","object":{"size":1,"metadata":{"name":"x"},"size":2,"metadata":{"name":"y","name":"z"}}}"#;
     assert_eq!(words(line), "added z 2");
+}
+
+const LINE: &str = r#"{"type":"ADDED","object":{"kind":"Thing","metadata":{"namespace":"n","name":"x"},"size":3}}"#;
+
+#[test]
+fn a_part_of_a_line_is_no_event() {
+    assert_eq!(words(LINE), "added n/x 3");
+    for end in 0..LINE.len() {
+        assert!(read(&LINE[..end]).is_err(), "{}", &LINE[..end]);
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_damaged_line_is_an_event_or_an_error_but_never_a_panic(
+        damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let mut line = LINE.as_bytes().to_vec();
+        for (place, byte) in damage {
+            let place = place.index(line.len());
+            line[place] = byte;
+        }
+        if let Ok(WatchEvent::Added(thing)) = read_line::<Arc<Thing>>(&line, &options()) {
+            prop_assert!(!thing.id().name.is_empty());
+        }
+    }
 }
