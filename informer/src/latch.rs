@@ -1,23 +1,50 @@
 //! A flag that is set once and can be waited for.
 
-use tokio_util::sync::CancellationToken;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set once, never taken back. Clones share it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Latch(CancellationToken);
+use tokio::sync::Notify;
+
+/// Set once, never taken back. Clones share it. Reading it takes no lock.
+#[derive(Clone, Default)]
+pub(crate) struct Latch {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    set: AtomicBool,
+    waiters: Notify,
+}
 
 impl Latch {
     /// Sets it, and wakes all who wait. Not to be called under a lock.
     pub(crate) fn set(&self) {
-        self.0.cancel();
+        if !self.shared.set.swap(true, Ordering::SeqCst) {
+            self.shared.waiters.notify_waiters();
+        }
     }
 
     pub(crate) fn is_set(&self) -> bool {
-        self.0.is_cancelled()
+        self.shared.set.load(Ordering::SeqCst)
     }
 
     /// Waits until it is set. Cancel-safe.
     pub(crate) async fn wait(&self) {
-        self.0.cancelled().await;
+        loop {
+            // Made before the flag is read, so that a set in between is not missed.
+            let woken = self.shared.waiters.notified();
+            if self.is_set() {
+                return;
+            }
+            woken.await;
+        }
+    }
+}
+
+impl fmt::Debug for Latch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Latch").field(&self.is_set()).finish()
     }
 }

@@ -168,9 +168,13 @@ impl<O: Object> DeltaFifo<O> {
     /// Cancel-safe.
     pub async fn pop_batch(&self, max: usize) -> Result<Popped<O>, Closed> {
         loop {
+            if let Some(popped) = self.try_pop(max)? {
+                return Ok(popped);
+            }
             let changed = self.shared.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
+            // Something may have come before it was listened for.
             if let Some(popped) = self.try_pop(max)? {
                 return Ok(popped);
             }
@@ -271,7 +275,10 @@ impl<O: Object> DeltaFifo<O> {
     }
 
     fn finish(&self) {
-        let (finished, outcomes) = self.shared.state.lock().finish();
+        let mut state = self.shared.state.lock();
+        let (finished, outcomes) = state.finish();
+        let closed = state.is_closed();
+        drop(state);
         drop(outcomes);
         if finished.synced {
             self.shared.synced.set();
@@ -279,11 +286,11 @@ impl<O: Object> DeltaFifo<O> {
         if finished.version {
             self.shared.version_moved.notify_waiters();
         }
-        if finished.more {
-            self.shared.changed.notify_one();
-        } else {
-            // After a close the next pop has to find that nothing is left.
+        if closed {
+            // All who wait have to find out once nothing is left.
             self.shared.changed.notify_waiters();
+        } else if finished.more {
+            self.shared.changed.notify_one();
         }
     }
 }

@@ -84,7 +84,7 @@ impl<O: Object> Listener<O> {
 
     /// To be called whenever one of the conditions may have come true.
     pub(crate) fn check_synced(&self) {
-        if self.store_synced.is_set() && !self.synced.is_set() && self.buffer.lock().has_told_initial() {
+        if !self.synced.is_set() && self.store_synced.is_set() && self.buffer.lock().has_told_initial() {
             self.synced.set();
         }
     }
