@@ -62,7 +62,7 @@ impl<K: Eq + Clone> Deref for Guard<K> {
 impl<K: Eq + Clone> Drop for Hold<K> {
     fn drop(&mut self) {
         let Some(claim) = self.claim else { return };
-        let mut session = self.shared.begin();
+        let mut session = self.shared.begin_done();
         let now = session.now;
         let finished = session.state().done(claim, now);
         session.report.worked = finished.as_ref().map(|finished| finished.worked);

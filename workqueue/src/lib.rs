@@ -90,8 +90,7 @@
 //! - One lock a queue, held for O(1), or O(log n) where delays are concerned; only [`Queue::snapshot`] is O(n). Wakers,
 //!   metrics, hashing and dropping of keys are outside it; comparing and cloning keys, and the [`Order`], are not.
 //! - No task and no timer while nobody waits: a due key is added by the next operation, whatever that is, as of its
-//!   moment. While gets wait, one of them keeps the time for all. So a delayed key nobody gets costs nothing, and nothing
-//!   is left behind.
+//!   moment. While gets wait, one of them keeps the time for all. So nothing is left behind.
 //! - No bound: a queue holds as many keys as there are different ones. That is what bounds it; a key is held once.
 //! - A get that waits for delayed keys by the system's clock must be polled in a tokio runtime with time;
 //!   [`Queue::get_blocking`] needs none.

@@ -89,13 +89,11 @@ pub(crate) struct Report {
     pub(crate) retries: u64,
     pub(crate) waited: Option<Duration>,
     pub(crate) worked: Option<Duration>,
-    /// Total and longest.
-    pub(crate) unfinished: Option<(Duration, Duration)>,
 }
 
 impl Report {
     pub(crate) fn tell(self, metrics: &dyn QueueMetrics) {
-        let tell = || {
+        survive(|| {
             if self.adds > 0 {
                 metrics.depth(i64::try_from(self.adds).unwrap_or(i64::MAX));
                 metrics.adds(self.adds);
@@ -110,13 +108,13 @@ impl Report {
             if let Some(worked) = self.worked {
                 metrics.work_duration(worked);
             }
-            if let Some((total, longest)) = self.unfinished {
-                metrics.unfinished_work(total);
-                metrics.longest_running_processor(longest);
-            }
-        };
-        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(tell)).is_err() {
-            tracing::error!("the metrics of a work queue panicked; the queue goes on");
-        }
+        });
+    }
+}
+
+/// Tells the metrics something; a panic of theirs is reported.
+pub(crate) fn survive(tell: impl FnOnce()) {
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(tell)).is_err() {
+        tracing::error!("the metrics of a work queue panicked; the queue goes on");
     }
 }

@@ -11,6 +11,7 @@ use crate::builder::QueueBuilder;
 use crate::drain::Drain;
 use crate::drains::DrainMode;
 use crate::guard::Guard;
+use crate::metrics::survive;
 use crate::shared::Shared;
 use crate::snapshot::{KeyStatus, Snapshot};
 use crate::waiting::Get;
@@ -27,9 +28,10 @@ use crate::waiting::Get;
 /// built outside a runtime.
 ///
 /// # Cost
-/// Every operation takes one lock for a moment and reads the clock once. With n keys: `add`, `get` and `done` are O(1)
-/// (one hash in `add`, none in `get` and in a guard's drop), delays O(log n). A key is stored once, and cloned when it is
-/// handed out. An operation also adds the delayed keys that have become due since the last one, O(log n) each.
+/// Every operation takes one lock for a moment, and reads the clock (done does so only where there are delays or metrics).
+/// With n keys: `add`, `get` and `done` are O(1) (one hash in `add`, none in `get` and in a guard's drop), delays O(log n).
+/// A key is stored once, and cloned when it is handed out. An operation also adds the delayed keys that have become due
+/// since the last one, O(log n) each.
 ///
 /// ```
 /// use kubewire_workqueue::Queue;
@@ -165,7 +167,7 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     /// If a guard holds the key, that guard's drop then does nothing.
     pub fn done(&self, key: &K) -> bool {
         let hash = self.shared.hasher.hash_one(key);
-        let mut session = self.shared.begin();
+        let mut session = self.shared.begin_done();
         let now = session.now;
         let finished = session.state().done_key(hash, key, now);
         session.report.worked = finished.as_ref().map(|finished| finished.worked);
@@ -273,16 +275,18 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     /// There is no task that does it, as client-go has until the shut-down: call it when the metrics are asked for, or
     /// every half second as there. It works on while a drain waits.
     pub fn refresh_metrics(&self) {
-        if self.shared.metrics.is_none() {
-            return;
-        }
+        let Some(metrics) = &self.shared.metrics else { return };
         let mut session = self.shared.begin();
         let now = session.now;
         let ages = session.state().processing_since().map(|since| now.saturating_duration_since(since));
         let (total, longest) = ages.fold((Duration::ZERO, Duration::ZERO), |(total, longest), age| {
             (total.saturating_add(age), longest.max(age))
         });
-        session.report.unfinished = Some((total, longest));
+        drop(session);
+        survive(|| {
+            metrics.unfinished_work(total);
+            metrics.longest_running_processor(longest);
+        });
     }
 }
 

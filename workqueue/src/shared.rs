@@ -31,6 +31,8 @@ pub(crate) struct Inner<K> {
     pub(crate) state: State<K>,
     pub(crate) waiters: Waiters,
     pub(crate) drains: Drains,
+    /// The last moment that was read.
+    now: Instant,
 }
 
 /// What a get that waits learns when it looks.
@@ -51,17 +53,35 @@ impl<K: Eq + Clone> Shared<K> {
         metrics: Option<Box<dyn QueueMetrics>>,
         order: Box<dyn Order<K>>,
     ) -> Self {
-        let inner = Inner { state: State::new(order), waiters: Waiters::default(), drains: Drains::default() };
+        let (waiters, drains, now) = (Waiters::default(), Drains::default(), clock.now());
+        let inner = Inner { state: State::new(order), waiters, drains, now };
         Self { name, clock, hasher: DefaultHashBuilder::default(), metrics, inner: Mutex::new(inner) }
     }
 
     /// Begins an operation: locks, and adds the delayed keys that are due by now.
+    #[inline]
     pub(crate) fn begin(&self) -> Session<'_, K> {
         let now = self.clock.now();
-        let inner = Some(self.inner.lock());
-        let mut session = Session { shared: self, now, inner, wakers: SmallVec::new(), report: Report::default() };
-        session.report.adds = session.inner().state.promote(now);
+        let mut session = self.lock();
+        session.promote(now);
         session
+    }
+
+    /// Begins a done. It needs the time only where there are delays or metrics, and reads no clock where there are none.
+    #[inline]
+    pub(crate) fn begin_done(&self) -> Session<'_, K> {
+        let mut session = self.lock();
+        if self.metrics.is_some() || session.state().next_due().is_some() {
+            session.promote(self.clock.now());
+        }
+        session
+    }
+
+    #[inline]
+    fn lock(&self) -> Session<'_, K> {
+        let inner = self.inner.lock();
+        let now = inner.now;
+        Session { shared: self, now, inner: Some(inner), wakers: SmallVec::new(), report: Report::default() }
     }
 
     /// A get looks for a key; it stands at `place` where it is in line already. Never waits.
@@ -94,7 +114,7 @@ impl<K: Eq + Clone> Shared<K> {
 /// is done.
 pub(crate) struct Session<'a, K: Eq + Clone> {
     shared: &'a Shared<K>,
-    /// The present moment, as of the beginning.
+    /// The present moment, as of the beginning of the operation.
     pub(crate) now: Instant,
     /// `None` only while it is dropped.
     inner: Option<MutexGuard<'a, Inner<K>>>,
@@ -103,6 +123,16 @@ pub(crate) struct Session<'a, K: Eq + Clone> {
 }
 
 impl<K: Eq + Clone> Session<'_, K> {
+    /// It is `now`: adds the delayed keys that are due.
+    #[inline]
+    fn promote(&mut self, now: Instant) {
+        self.now = now;
+        let inner = self.inner();
+        inner.now = now;
+        self.report.adds = inner.state.promote(now);
+    }
+
+    #[inline]
     pub(crate) fn inner(&mut self) -> &mut Inner<K> {
         self.inner.as_mut().expect("a session holds the lock until it is dropped")
     }
@@ -140,7 +170,7 @@ impl<K: Eq + Clone> Session<'_, K> {
     /// Calls those in line, has one of them keep the time, ends the drains that are over.
     fn settle(&mut self) {
         self.call();
-        let Some(Inner { state, waiters, drains }) = self.inner.as_deref_mut() else { return };
+        let Some(Inner { state, waiters, drains, .. }) = self.inner.as_deref_mut() else { return };
         if !waiters.is_empty() {
             self.wakers.extend(waiters.appoint(state.next_due()));
         }

@@ -252,6 +252,19 @@ fn a_guard_may_outlive_the_handles_and_move_to_another_thread() {
 }
 
 #[test]
+fn handles_guards_and_gets_move_between_threads() {
+    fn send<T: Send>() {}
+    fn sync<T: Sync>() {}
+    send::<Queue<String>>();
+    sync::<Queue<String>>();
+    send::<kubewire_workqueue::RateLimitingQueue<String>>();
+    sync::<kubewire_workqueue::RateLimitingQueue<String>>();
+    send::<kubewire_workqueue::Guard<String>>();
+    send::<kubewire_workqueue::Get<'static, String>>();
+    send::<kubewire_workqueue::Drain<'static, String>>();
+}
+
+#[test]
 fn snapshot_and_status_tell_where_each_key_is_and_since_when() {
     let (time, queue) = timed();
     let ms = |millis| std::time::Duration::from_millis(millis);
