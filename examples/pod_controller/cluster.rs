@@ -179,3 +179,26 @@ fn duration(text: &str) -> Result<Duration, String> {
     let number: u64 = number.parse().map_err(|_| wrong())?;
     number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
 }
+
+#[test]
+fn times_have_a_unit_and_anything_else_is_refused_with_a_hint() {
+    assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+    assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
+    assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+    assert_eq!(duration("1h"), Ok(Duration::from_secs(3600)));
+    for text in ["", "10", "s", "-1s", "1d", "1.5s", "99999999999999999999s", "18446744073709551615h", "ü"] {
+        assert!(duration(text).is_err_and(|hint| hint.contains("write 10s")), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_arguments_name_wrongly_is_refused_before_any_request() {
+    let client = ApiServer::start().await.client();
+    let refused = |arguments: &[&str]| {
+        let args = Args::parse_from(["pod_controller"].iter().chain(arguments));
+        args.pods(client.clone()).err().map(|error| format!("{error:#}"))
+    };
+    assert_eq!(refused(&["--namespace", "default", "--selector", "app in (a,b),!c"]), None);
+    assert!(refused(&["--selector", "app in (a"]).is_some_and(|error| error.starts_with("invalid --selector")));
+    assert!(refused(&["--namespace", "a/b"]).is_some_and(|error| error.starts_with("invalid --namespace")));
+}
