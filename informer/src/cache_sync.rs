@@ -10,7 +10,7 @@ use kubewire_listwatch::ErrorClass;
 use tokio_util::sync::CancellationToken;
 
 use crate::reflector::ReflectorError;
-use crate::{Informer, InformerPhase, Registration, Stopped};
+use crate::{Informer, Registration, Stopped};
 
 /// Something that becomes synced: an informer, or one of its handlers.
 pub trait CacheSync: Send + Sync {
@@ -73,21 +73,13 @@ impl<O: Object> CacheSync for Informer<O> {
     }
 
     fn hindrance(&self) -> Hindrance {
-        let status = self.status();
-        match (status.phase, status.reflector.last_error) {
-            (InformerPhase::Stopped, _) => Hindrance::Stopped(status.panic),
-            (InformerPhase::New, _) => Hindrance::NotStarted,
-            (_, Some(last)) if status.reflector.failures_in_a_row > 0 => {
-                Hindrance::Failing { error: last.error, tries: status.reflector.failures_in_a_row }
-            }
-            _ => Hindrance::Busy,
-        }
+        self.health().hindrance()
     }
 }
 
 impl CacheSync for Registration {
     fn name(&self) -> String {
-        self.status().name
+        self.full_name()
     }
 
     fn has_synced(&self) -> bool {
@@ -99,7 +91,13 @@ impl CacheSync for Registration {
     }
 
     fn hindrance(&self) -> Hindrance {
-        if self.is_removed() { Hindrance::Stopped(None) } else { Hindrance::Busy }
+        match self.health().hindrance() {
+            Hindrance::Busy if self.is_removed() => Hindrance::Stopped(None),
+            // The informer's trouble, as long as it keeps the first list out of the store.
+            hindrance if !self.health().store_synced.is_set() => hindrance,
+            stopped @ Hindrance::Stopped(_) => stopped,
+            _ => Hindrance::Busy,
+        }
     }
 }
 

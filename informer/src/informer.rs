@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -13,15 +13,15 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use crate::health::Health;
 use crate::informer_store::InformerStore;
-use crate::latch::Latch;
 use crate::listeners::Listeners;
 use crate::processing::Applier;
 use crate::reflector::resource_version::is_older;
 use crate::reflector::{Reflector, ReflectorMonitor, ReflectorOptions, RunError};
 use crate::{
-    DeltaFifo, DeltaFifoOptions, HandlerOptions, InformerOptions, InformerPhase, InformerStatus, Registration,
-    ResourceEventHandler, RunningInformer, Stopped, Subscription,
+    DeltaFifo, DeltaFifoOptions, HandlerOptions, InformerOptions, InformerStatus, Registration, ResourceEventHandler,
+    RunningInformer, Stopped, Subscription,
 };
 
 /// Keeps a store in step with what a server has, and tells handlers of each change: client-go's
@@ -44,21 +44,15 @@ type RunReflector<O> = Box<
 >;
 
 struct Core<O: Object> {
-    resource: String,
+    health: Arc<Health>,
     indexer: Indexer<O>,
     fifo: DeltaFifo<O>,
     listeners: Arc<Listeners<O>>,
     clock: Clock,
     /// Taken by the start. Nothing is called under its lock.
     reflector: Mutex<Option<(RunReflector<O>, ReflectorOptions)>>,
-    /// Set by the start.
-    monitor: OnceLock<ReflectorMonitor>,
     /// Ends everything.
     stop: CancellationToken,
-    /// The store does not change any more.
-    stopped: Latch,
-    /// Why it ended though nobody asked for it.
-    panic: OnceLock<RunError>,
 }
 
 /// Why no indices were added.
@@ -107,6 +101,7 @@ impl<O: Object> Informer<O> {
         options: InformerOptions<O>,
     ) -> Self {
         let resource = options.description.unwrap_or_else(|| lister_watcher.resource());
+        let health = Arc::new(Health::new(resource));
         let fifo = DeltaFifo::new(DeltaFifoOptions {
             delivery: options.delivery,
             known_objects: Some(Arc::new(indexer.clone())),
@@ -119,16 +114,13 @@ impl<O: Object> Informer<O> {
         });
         Self {
             core: Arc::new(Core {
-                resource,
+                listeners: Listeners::new(options.resync_period, Arc::clone(&health)),
+                health,
                 indexer,
                 fifo,
-                listeners: Listeners::new(options.resync_period, Latch::default()),
                 reflector: Mutex::new(Some((run, options.reflector.clock(options.clock.clone())))),
                 clock: options.clock,
-                monitor: OnceLock::new(),
                 stop: CancellationToken::new(),
-                stopped: Latch::default(),
-                panic: OnceLock::new(),
             }),
         }
     }
@@ -182,14 +174,14 @@ impl<O: Object> Informer<O> {
         let runtime = Handle::current();
         let core = Arc::clone(&self.core);
         let Some((run_reflector, options)) = core.reflector.lock().take() else {
-            tracing::warn!(resource = %core.resource, "the informer has been started before; it runs only once");
+            tracing::warn!(resource = %core.health.resource, "the informer has been started before; it runs only once");
             return RunningInformer::inert();
         };
         let check_period = core.listeners.start(runtime.clone());
         let store = Arc::new(InformerStore::new(core.fifo.clone(), Arc::clone(&core.listeners), core.clock.clone()));
         let (monitor, reflector) = run_reflector(store, options.resync_period(check_period), core.stop.clone());
         // It was empty: only the one start gets here.
-        let _ = core.monitor.set(monitor);
+        let _ = core.health.monitor.set(monitor);
         let own_stop = core.stop.clone();
         let task = runtime.spawn(core.run(reflector, stop));
         RunningInformer::new(own_stop, task)
@@ -199,7 +191,8 @@ impl<O: Object> Informer<O> {
     /// what waits for them is thrown away. The store stays as it is and can be read.
     pub fn stop(&self) {
         self.core.stop.cancel();
-        if self.core.reflector.lock().take().is_some() {
+        let never_started = self.core.reflector.lock().take();
+        if never_started.is_some() {
             self.core.end();
         }
     }
@@ -217,34 +210,39 @@ impl<O: Object> Informer<O> {
         Ok(self.core.indexer.add_indexers(indexers)?)
     }
 
+    /// What keeps it from being synced.
+    pub(crate) fn health(&self) -> &Health {
+        &self.core.health
+    }
+
     /// What is listed and watched.
     pub fn resource(&self) -> &str {
-        &self.core.resource
+        &self.core.health.resource
     }
 
     /// Whether the first list is in the store. Of the handlers it says nothing, see
     /// [`Registration::has_synced`].
     pub fn has_synced(&self) -> bool {
-        self.core.listeners.store_synced.is_set()
+        self.core.health.store_synced.is_set()
     }
 
     /// Waits until [`has_synced`](Self::has_synced); an error if it stops before. Cancel-safe.
     pub async fn synced(&self) -> Result<(), Stopped> {
         tokio::select! {
             biased;
-            () = self.core.listeners.store_synced.wait() => Ok(()),
-            () = self.core.stopped.wait() => Err(Stopped),
+            () = self.core.health.store_synced.wait() => Ok(()),
+            () = self.core.health.stopped.wait() => Err(Stopped),
         }
     }
 
     /// Whether it has stopped: the store does not change any more.
     pub fn is_stopped(&self) -> bool {
-        self.core.stopped.is_set()
+        self.core.health.stopped.is_set()
     }
 
     /// The version that the reflector has come to; empty before the first list.
     pub fn last_sync_resource_version(&self) -> String {
-        self.core.monitor.get().map(ReflectorMonitor::resource_version).unwrap_or_default()
+        self.core.health.monitor.get().map(ReflectorMonitor::resource_version).unwrap_or_default()
     }
 
     /// Waits until the store has taken in all that the server sent up to this version: with the version that a
@@ -267,7 +265,7 @@ impl<O: Object> Informer<O> {
             tokio::select! {
                 biased;
                 () = moved => {}
-                () = self.core.stopped.wait() => return Err(Stopped.into()),
+                () = self.core.health.stopped.wait() => return Err(Stopped.into()),
             }
         }
     }
@@ -275,16 +273,11 @@ impl<O: Object> Informer<O> {
     /// How it is doing. Cost: a few short locks and allocations.
     pub fn status(&self) -> InformerStatus {
         let core = &self.core;
-        let reflector = core.monitor.get().map(ReflectorMonitor::status).unwrap_or_default();
-        let phase = match core.monitor.get() {
-            _ if self.is_stopped() => InformerPhase::Stopped,
-            Some(_) => InformerPhase::Running,
-            None => InformerPhase::New,
-        };
+        let reflector = core.health.monitor.get().map(ReflectorMonitor::status).unwrap_or_default();
         let now = core.clock.now();
         InformerStatus {
-            resource: core.resource.clone(),
-            phase,
+            resource: core.health.resource.clone(),
+            phase: core.health.phase(),
             synced: self.has_synced(),
             staleness: reflector.last_heard.map(|heard| now.saturating_duration_since(heard)),
             reflector,
@@ -292,7 +285,7 @@ impl<O: Object> Informer<O> {
             pending: core.fifo.len(),
             applied_version: core.fifo.applied_version(),
             handlers: core.listeners.status(),
-            panic: core.panic.get().map(ToString::to_string),
+            panic: core.health.panic_text(),
         }
     }
 }
@@ -310,7 +303,7 @@ impl<O: Object> Core<O> {
         let this = Arc::clone(&self);
         let reflector = tokio::spawn(async move {
             if let Err(panic) = reflector.await {
-                let _ = this.panic.set(panic);
+                let _ = this.health.panic.set(panic);
             }
             this.stop.cancel();
         });
@@ -334,7 +327,7 @@ impl<O: Object> Core<O> {
                     listeners.welcome(&self.indexer);
                     continue;
                 }
-                () = self.fifo.synced(), if !listeners.store_synced.is_set() => {
+                () = self.fifo.synced(), if !self.health.store_synced.is_set() => {
                     listeners.store_is_synced();
                     continue;
                 }
@@ -354,7 +347,7 @@ impl<O: Object> Core<O> {
     fn end(&self) {
         self.stop.cancel();
         self.fifo.close();
-        self.stopped.set();
+        self.health.stopped.set();
         self.listeners.stop();
     }
 }

@@ -118,6 +118,7 @@ mod delivery;
 mod delta;
 mod delta_fifo;
 mod handler;
+mod health;
 mod indexer_informer;
 mod informer;
 mod informer_factory;

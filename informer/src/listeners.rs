@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
-use crate::latch::Latch;
+use crate::health::Health;
 use crate::listener::{AnyListener, Buffering, Listener};
 use crate::notification::Told;
 use crate::resync::{self, ResyncTimer};
@@ -24,8 +24,7 @@ pub(crate) struct Listeners<O: Object> {
     joining: Notify,
     /// The informer's period; what a handler asks for that says nothing.
     resync_period: Duration,
-    /// The first list is in the store.
-    pub(crate) store_synced: Latch,
+    health: Arc<Health>,
     /// The tasks of the handlers.
     tasks: TaskTracker,
 }
@@ -57,7 +56,7 @@ struct Entry<O: Object> {
 }
 
 impl<O: Object> Listeners<O> {
-    pub(crate) fn new(resync_period: Duration, store_synced: Latch) -> Arc<Self> {
+    pub(crate) fn new(resync_period: Duration, health: Arc<Health>) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {
                 phase: Phase::New,
@@ -67,7 +66,7 @@ impl<O: Object> Listeners<O> {
             }),
             joining: Notify::new(),
             resync_period,
-            store_synced,
+            health,
             tasks: TaskTracker::new(),
         })
     }
@@ -81,7 +80,7 @@ impl<O: Object> Listeners<O> {
         handler: Option<Box<dyn ResourceEventHandler<O>>>,
         now: Instant,
     ) -> Result<Arc<Listener<O>>, Stopped> {
-        let listener = Listener::new(name, buffering, self.store_synced.clone(), Arc::downgrade(self));
+        let listener = Listener::new(name, buffering, Arc::clone(&self.health), Arc::downgrade(self));
         let timer = ResyncTimer::new(resync_period.unwrap_or(self.resync_period), now);
         let mut entry = Entry { listener: Arc::clone(&listener), timer, handler, has_task: false, is_new: false };
         let mut state = self.state.lock();
@@ -229,7 +228,7 @@ impl<O: Object> Listeners<O> {
 
     /// The first list is in the store, and everybody has been told of it.
     pub(crate) fn store_is_synced(&self) {
-        self.store_synced.set();
+        self.health.store_synced.set();
         let joined = Arc::clone(&self.state.lock().joined);
         joined.iter().for_each(|listener| listener.check_synced());
     }

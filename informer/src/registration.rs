@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::HandlerStatus;
+use crate::health::Health;
 use crate::listener::AnyListener;
 
 /// A handler that was added to an informer. Cloning gives another handle to the same one; dropping it changes
@@ -59,6 +60,16 @@ impl Registration {
     /// Whether the handler was removed, or the informer has stopped.
     pub fn is_removed(&self) -> bool {
         self.listener.closed().is_set()
+    }
+
+    /// The handler's name, and of what its informer is.
+    pub(crate) fn full_name(&self) -> String {
+        format!("{} of {}", self.status().name, self.health().resource)
+    }
+
+    /// How its informer is doing.
+    pub(crate) fn health(&self) -> &Health {
+        self.listener.health()
     }
 
     /// How many notifications wait for the handler, or for how many keys where they are

@@ -10,6 +10,7 @@ use kubewire_indexer::{Deleted, Object, ObjectKey};
 use parking_lot::Mutex;
 
 use super::buffer::{Buffer, Buffering, Next};
+use crate::health::Health;
 use crate::latch::Latch;
 use crate::listeners::Listeners;
 use crate::panics::panic_text;
@@ -22,8 +23,8 @@ pub(crate) struct Listener<O: Object> {
     buffer: Mutex<Buffer<O>>,
     /// A resync goes to it, and so does an update that has changed nothing: what the last check said.
     due: AtomicBool,
-    /// The first list is in the store.
-    store_synced: Latch,
+    /// How the informer is doing.
+    health: Arc<Health>,
     /// The first list is in the store, and all that was there when the listener was added is told.
     synced: Latch,
     /// It was removed, or the informer has stopped.
@@ -39,14 +40,14 @@ impl<O: Object> Listener<O> {
     pub(crate) fn new(
         name: String,
         buffering: Buffering,
-        store_synced: Latch,
+        health: Arc<Health>,
         listeners: Weak<Listeners<O>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             name,
             buffer: Mutex::new(Buffer::new(buffering)),
             due: AtomicBool::new(true),
-            store_synced,
+            health,
             synced: Latch::default(),
             closed: Latch::default(),
             ended: Latch::default(),
@@ -84,7 +85,7 @@ impl<O: Object> Listener<O> {
 
     /// To be called whenever one of the conditions may have come true.
     pub(crate) fn check_synced(&self) {
-        if !self.synced.is_set() && self.store_synced.is_set() && self.buffer.lock().has_told_initial() {
+        if !self.synced.is_set() && self.health.store_synced.is_set() && self.buffer.lock().has_told_initial() {
             self.synced.set();
         }
     }
@@ -188,6 +189,7 @@ impl<O: Object> Drop for EndOnDrop<'_, O> {
 
 /// A listener of any object, for [`Registration`](crate::Registration).
 pub(crate) trait AnyListener: Send + Sync {
+    fn health(&self) -> &Health;
     fn synced(&self) -> &Latch;
     fn ended(&self) -> &Latch;
     fn closed(&self) -> &Latch;
@@ -197,6 +199,10 @@ pub(crate) trait AnyListener: Send + Sync {
 }
 
 impl<O: Object> AnyListener for Listener<O> {
+    fn health(&self) -> &Health {
+        &self.health
+    }
+
     fn synced(&self) -> &Latch {
         &self.synced
     }

@@ -141,7 +141,10 @@ async fn informer_and_handler_sync_one_after_the_other() {
     let _running = informer.start(stop.clone());
     wait_for_cache_sync(&stop, brief, [&informer]).await.unwrap();
     let error = wait_for_cache_sync(&stop, brief, [&registration]).await.unwrap_err();
-    assert_eq!(error.to_string(), "the caches are not synced after 1s: subscription: no failure, but not done yet");
+    assert_eq!(
+        error.to_string(),
+        "the caches are not synced after 1s: subscription of pods: no failure, but not done yet"
+    );
     stream.next().await;
     assert!(futures::poll!(stream.next()).is_pending());
     wait_for_cache_sync(&stop, brief, [&registration]).await.unwrap();
@@ -163,4 +166,22 @@ async fn the_error_handler_is_told_of_lists_that_fail_and_may_panic() {
     source.stop_failing();
     informer.synced().await.unwrap();
     assert!(informer.status().reflector.handler_panics >= 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_waits_for_its_informer_says_what_is_wrong_with_that() {
+    let source = Source::new();
+    let informer = source.informer();
+    let handler = kubewire_informer::HandlerOptions::new().name("pod counter");
+    let registration = informer.add_handler_with(Recorder::new(), handler).unwrap();
+    let stop = CancellationToken::new();
+    let wait = || wait_for_cache_sync(&stop, Duration::from_millis(1), [&registration]);
+    assert!(wait().await.unwrap_err().to_string().ends_with(": pod counter of pods: not started"));
+    source.fail_always(ErrorClass::Forbidden, "no");
+    let _running = informer.start(stop.clone());
+    let error = wait().await.unwrap_err().to_string();
+    assert!(error.ends_with(": pod counter of pods: cannot list: forbidden: no (1 try)"), "{error}");
+    registration.remove();
+    let error = wait().await.unwrap_err();
+    assert_eq!(error.reason, CacheSyncReason::Stopped);
 }

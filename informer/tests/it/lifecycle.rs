@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use kubewire_indexer::Indexers;
-use kubewire_informer::{AddIndexersError, InformerPhase, Stopped, WaitForVersionError, new_indexer_informer};
+use kubewire_informer::{
+    AddIndexersError, InformerPhase, Stopped, WaitForVersionError, new_indexer_informer, wait_for_cache_sync,
+};
 use kubewire_listwatch::ErrorClass;
 use tokio_util::sync::CancellationToken;
 
@@ -232,4 +234,20 @@ async fn one_can_wait_until_the_store_has_a_version() {
     assert_eq!(informer.wait_for_version("x").await, Err(WaitForVersionError::NotComparable("x".to_owned())));
     informer.stop();
     assert_eq!(informer.wait_for_version("99").await, Err(WaitForVersionError::Stopped(Stopped)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lister_watcher_that_panics_stops_the_informer_and_who_waits_hears_why() {
+    let source = Source::new();
+    source.after_next_list(|| panic!("the dog ate it"));
+    let informer = source.informer();
+    let log = Recorder::new();
+    let registration = informer.add_handler(log.clone()).unwrap();
+    let stop = CancellationToken::new();
+    let running = informer.start(stop.clone());
+    let error = wait_for_cache_sync(&stop, Duration::from_secs(60), [&informer]).await.unwrap_err().to_string();
+    assert!(error.contains("pods: stopped: ") && error.contains("the dog ate it"), "{error}");
+    running.join().await;
+    assert!(informer.is_stopped() && registration.is_removed());
+    assert!(informer.status().panic.unwrap().contains("the dog ate it"));
 }
