@@ -78,12 +78,16 @@ mod bucket;
 pub mod clock;
 mod defaults;
 mod delay_with_reset;
+#[cfg(not(loom))]
+mod every;
 mod exponential;
 mod failures;
 mod fast_slow;
 mod max_of;
 mod max_wait;
 mod nanos;
+#[cfg(not(loom))]
+mod poll_until;
 mod random;
 mod rate_limiter;
 #[cfg(not(loom))]
@@ -92,8 +96,6 @@ mod sleep;
 #[cfg(not(loom))]
 mod throttle;
 mod token_bucket;
-#[cfg(not(loom))]
-mod wait;
 
 pub use backoff::{Backoff, with_jitter};
 pub use backoff_table::BackoffTable;
@@ -101,11 +103,15 @@ pub use bucket::BucketRateLimiter;
 pub use clock::{Clock, ManualClock};
 pub use defaults::{default_controller_rate_limiter, default_item_based_rate_limiter};
 pub use delay_with_reset::DelayWithReset;
+#[cfg(not(loom))]
+pub use every::{Every, jitter_until, non_sliding_until, until};
 pub use exponential::ItemExponentialFailureRateLimiter;
 pub use fast_slow::ItemFastSlowRateLimiter;
 pub use max_of::MaxOfRateLimiter;
 pub use max_wait::WithMaxWaitRateLimiter;
 pub use nanos::LONGEST_DELAY;
+#[cfg(not(loom))]
+pub use poll_until::{PollError, Poller, poll_until};
 pub use random::Random;
 pub use rate_limiter::RateLimiter;
 #[cfg(not(loom))]
@@ -114,5 +120,3 @@ pub use sleep::Sleep;
 #[cfg(not(loom))]
 pub use throttle::{Throttle, WaitError};
 pub use token_bucket::{Reservation, ReserveError, TokenBucket};
-#[cfg(not(loom))]
-pub use wait::{Every, PollError, Poller, jitter_until, non_sliding_until, poll_until, until};

@@ -164,6 +164,8 @@ impl TokenBucket {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const fn secs(secs: u64) -> Duration {
@@ -267,5 +269,58 @@ mod tests {
 
         bucket.cancel(second, now + secs(60));
         assert!(bucket.tokens(now + secs(60)) <= 1.0);
+    }
+
+    /// What is asked of a bucket, a number of milliseconds after the last time.
+    #[derive(Clone, Copy, Debug)]
+    enum Ask {
+        Reserve,
+        TryAccept,
+        Within(u64),
+    }
+
+    fn asks() -> impl Strategy<Value = Vec<(u64, Ask)>> {
+        let ask = prop_oneof![Just(Ask::Reserve), Just(Ask::TryAccept), (0..3000_u64).prop_map(Ask::Within)];
+        proptest::collection::vec((0..1500_u64, ask), 1..200)
+    }
+
+    proptest! {
+        /// The oracle counts millionths of a token in integers: at a thousand times `per_second` of them a millisecond.
+        #[test]
+        fn bucket_agrees_with_integers_and_never_gives_more_than_its_rate(
+            per_second in 1..50_i64,
+            burst in 1..10_u32,
+            asks in asks(),
+        ) {
+            let start = Instant::now();
+            let mut bucket = TokenBucket::new(per_second as f64, burst);
+            let (mut millis, mut filled_at) = (0, 0);
+            let mut millionths = i64::from(burst) * 1_000_000;
+            let mut ready = Vec::new();
+            for (pause, ask) in asks {
+                millis += pause;
+                let now = start + Duration::from_millis(millis);
+                let full = i64::from(burst) * 1_000_000;
+                let after = full.min(millionths + (millis - filled_at) as i64 * per_second * 1000) - 1_000_000;
+                let want = Duration::from_nanos((-after).max(0) as u64 * 1000 / per_second as u64);
+                let max_wait = match ask {
+                    Ask::Reserve => LONGEST_DELAY,
+                    Ask::TryAccept => Duration::ZERO,
+                    Ask::Within(millis) => Duration::from_millis(millis),
+                };
+                // Doubles may err by a few nanoseconds: do not ask where that decides.
+                prop_assume!(want.abs_diff(max_wait) > Duration::from_nanos(100) || want.is_zero());
+                let outcome = bucket.reserve_within(now, max_wait);
+                prop_assert_eq!(outcome.is_ok(), want <= max_wait);
+                if let Ok(reservation) = outcome {
+                    prop_assert!(reservation.delay().abs_diff(want) < Duration::from_nanos(50), "{:?}", want);
+                    (millionths, filled_at) = (after, millis);
+                    ready.push(reservation.ready());
+                }
+            }
+            prop_assert!(ready.is_sorted());
+            let most = f64::from(burst) + per_second as f64 * ready.last().map_or(0.0, |at| (*at - start).as_secs_f64());
+            prop_assert!(ready.len() as f64 <= most + 1e-6);
+        }
     }
 }

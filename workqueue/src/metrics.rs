@@ -12,7 +12,8 @@ pub trait MetricsProvider: Send + Sync {
 /// The metrics of one queue, with client-go's names and meanings. Each method does nothing by default, so an
 /// implementation has only what it wants.
 ///
-/// Called outside the queue's lock, by whoever uses the queue; it should be quick. A panic is caught and reported.
+/// Called outside the queue's lock, by whoever uses the queue; it should be quick. So what two threads tell at the same
+/// time may come in either order; sums are exact once both have. A panic is caught and reported.
 ///
 /// | method | client-go's name ([`names`]) | kind |
 /// |---|---|---|
