@@ -205,6 +205,8 @@ mod tests {
                 (&generated.key, &generated.uid, &generated.labels, &generated.fields)
             );
             let len = generated.object().len();
+            let size = generated.size();
+            assert!(size < len + 1000, "{size} bytes held for {len}: 100,000 pods must stay under 1.5 GB");
             assert!((8_500..10_000).contains(&len), "{len} bytes");
             assert!(!value.to_string().contains(['<', '>']), "a place of the template was not filled");
             let unknown =

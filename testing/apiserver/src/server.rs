@@ -214,7 +214,7 @@ impl ApiServer {
         self.direct(resource, |world, id, _| world.patch(id, &target, |_| Ok(object)))
     }
 
-    /// Changes an object by a function from its present state.
+    /// Changes an object by a function from its present state. A write between is a conflict, as for any client.
     ///
     /// # Errors
     /// The status that a request would get.
@@ -384,7 +384,6 @@ impl ApiServer {
     /// Stops the server: the port is closed, watches end, requests are refused.
     pub fn shut_down(&self) {
         self.inner.stopped.cancel();
-        self.inner.close_watches(Cut::End);
     }
 }
 

@@ -141,6 +141,7 @@ impl Watch {
     async fn wait(&mut self) {
         tokio::select! {
             biased;
+            () = self.inner.stopped.cancelled() => self.cut = Some(Cut::End),
             _ = self.closed.changed() => self.closed.mark_changed(),
             _ = self.changed.changed() => {}
             () = sleep_until(self.next_bookmark) => {

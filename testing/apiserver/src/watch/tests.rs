@@ -143,7 +143,7 @@ fn a_bookmark_is_never_ahead_of_what_was_told() {
     assert_eq!(follower.cursor.position, 1 + BATCH_LEN_MAX as u64);
     follower.read(&store).unwrap();
     store.skip_versions(5);
-    assert_eq!(follower.read(&store).unwrap(), false);
+    assert!(!follower.read(&store).unwrap());
     assert_eq!(follower.cursor.position, store.version());
     follower.backlog_max = 1;
     (0..2).for_each(|n| drop(store.put(PODS, Draft::new(&pods, &pod(n)))));

@@ -176,6 +176,16 @@ async fn closed_watches_end_in_order_and_can_go_on_where_they_were() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_watch_ends_when_the_last_handle_to_the_server_is_gone() {
+    let server = ApiServer::start().await;
+    let open = watch(&server, PATH).await;
+    drop(server);
+    let begun = tokio::time::Instant::now();
+    assert!(rest(open).await.is_empty());
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_reader_that_is_too_far_behind_is_cut_off() {
     let server = ApiServer::builder().watch_backlog_max(10).start().await.unwrap();
     let slow = watch(&server, PATH).await;
