@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::{Client, Config};
 use kubewire_apiserver::{ApiServer, RunningSimulation, Simulation};
-use kubewire_listwatch::ListWatch;
+use kubewire_listwatch::{ListWatch, client_from_config};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -77,16 +77,15 @@ impl Args {
 
 /// Connects to the cluster that the arguments name, or starts one.
 pub(crate) async fn connect(args: &Args) -> anyhow::Result<Cluster> {
-    let mut config = if args.in_cluster {
+    let config = if args.in_cluster {
         Config::incluster().context("not in a cluster")?
     } else if args.kubeconfig.is_some() || args.context.is_some() {
         from_kubeconfig(args).await?
     } else {
         return simulated().await;
     };
-    // The informer's own back-off sees a throttled request; kube's hidden retries would keep it from that.
-    config.default_retry = false;
-    let client = Client::try_from(config).context("cannot build a client from the kubeconfig")?;
+    // As `Client::try_from`, but without hidden retries, which would keep a throttled request from the informer's back-off.
+    let client = client_from_config(config).context("cannot build a client from the kubeconfig")?;
     Ok(Cluster { client, _simulation: None })
 }
 
