@@ -88,9 +88,25 @@ fn finalizers(object: &Value) -> Vec<&str> {
     object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
+/// Objects within objects. What is stored must be read again, and the JSON reader goes down 127 levels; a patch could
+/// make more of two texts that each have less.
+const DEPTH_MAX: usize = 100;
+
+fn is_deeper_than(value: &Value, levels: usize) -> bool {
+    match (value, levels.checked_sub(1)) {
+        (Value::Object(members), Some(rest)) => members.values().any(|value| is_deeper_than(value, rest)),
+        (Value::Array(items), Some(rest)) => items.iter().any(|value| is_deeper_than(value, rest)),
+        (Value::Object(_) | Value::Array(_), None) => true,
+        _ => false,
+    }
+}
+
 /// Checks what every object must keep to, whatever its kind: the types of the members that the server reads. Sets
 /// `kind` and `apiVersion`.
 fn check_shape(resource: &Resource, object: &mut Value) -> Result<(), Status> {
+    if is_deeper_than(object, DEPTH_MAX) {
+        return Err(Status::bad_request(format!("the object is nested deeper than {DEPTH_MAX} levels")));
+    }
     let Value::Object(members) = object else {
         return Err(Status::bad_request(format!("the body is not an object: want a {}", resource.kind)));
     };

@@ -211,6 +211,20 @@ async fn all_kinds_of_patches_but_server_side_apply_are_taken() {
 }
 
 #[tokio::test]
+async fn patches_cannot_nest_an_object_deeper_than_it_can_be_read() {
+    let server = with_foos().await;
+    let nested = |levels: usize| -> Value {
+        serde_json::from_str(&format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels))).unwrap()
+    };
+    write(&server, "POST", FOOS, json!({"metadata": {"name": "f"}, "spec": nested(90)})).await;
+    let deeper = json!([{"op": "add", "path": format!("/spec{}", "/a".repeat(80)), "value": nested(90)}]);
+    let answer = patch_as(&server, "PATCH", &format!("{FOOS}/f"), "application/json-patch+json", deeper).await;
+    assert_eq!(answer.reason(), (400, "BadRequest"));
+    assert!(answer.message().contains("nested deeper"), "{}", answer.message());
+    assert_eq!(get(&server, &format!("{FOOS}/f")).await.body["spec"], nested(90));
+}
+
+#[tokio::test]
 async fn fields_that_do_not_exist_are_refused_warned_of_or_dropped() {
     let server = ApiServer::start().await;
     let sent = json!({"metadata": {"name": "a"}, "spec": {"bogus": 1, "containers": []}});
