@@ -202,11 +202,15 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                 admit(store, object, gathering, reporter, Gathering::put);
             }
-            WatchEvent::Deleted(object) => {
+            WatchEvent::Deleted(object) => match store.admit(object) {
                 // Its key as it would be cached, after the transform.
-                let remove = |gathering: &mut Gathering<_>, gone: Admitted<_>| gathering.remove(gone.key());
-                admit(store, object, gathering, reporter, remove);
-            }
+                Ok(gone) => gathering.remove(gone.key()),
+                Err(error) => {
+                    // It is gone whether the transform likes its last state or not.
+                    error.key().into_iter().for_each(|key| gathering.remove(key));
+                    reporter.not_taken(error);
+                }
+            },
             WatchEvent::Undecodable { kind: EventKind::Deleted, error } => {
                 if let Some(key) = &error.key {
                     gathering.remove(key);

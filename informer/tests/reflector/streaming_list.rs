@@ -7,6 +7,7 @@ use kubewire_informer::reflector::{ReflectorOptions, ReflectorPhase, RestartCaus
 use kubewire_listwatch::VersionMatch;
 
 use crate::fake_server::status;
+use crate::fake_store::FakeStore;
 use crate::running::Running;
 
 #[tokio::test(start_paused = true)]
@@ -48,6 +49,15 @@ async fn each_initial_object_is_transformed_once() {
     stream.send("+a@1 +b@2 b@3! +c@4");
     running.store.until("version 4").await;
     assert_eq!(running.store.transforms.load(Ordering::Relaxed), 3, "client-go transforms 5 times");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_deleted_before_the_mark_is_gone_though_the_transform_refuses_it() {
+    let running = Running::with_store(true, ReflectorOptions::new(), FakeStore::with_poison("bad"));
+    let stream = running.server.watch().await.open();
+    stream.send("+a@1 +bad@2 -bad@3 b@4!");
+    running.store.until("list 4: a@1").await;
     running.stop().await;
 }
 
