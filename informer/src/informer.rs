@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kubewire_indexer::{IndexConflict, Indexer, Indexers, Object};
+use kubewire_indexer::{IndexConflict, Indexer, Indexers, Lister, Object};
 use kubewire_listwatch::ListerWatcher;
 use kubewire_ratelimit::Clock;
 use parking_lot::Mutex;
@@ -200,6 +200,14 @@ impl<O: Object> Informer<O> {
     /// The store. Whoever writes into it cheats all others.
     pub fn indexer(&self) -> Indexer<O> {
         self.core.indexer.clone()
+    }
+
+    /// A read-only view of the store, by namespace and label selector; as client-go's generated listers. Lists of one
+    /// namespace want the index [`Indexers::by_namespace`], or they look at every object.
+    ///
+    /// Cost: it allocates; keep it.
+    pub fn lister(&self) -> Lister<O> {
+        Lister::new(self.indexer(), self.resource())
     }
 
     /// Adds indices, also while it runs.

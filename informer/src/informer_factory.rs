@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hashbrown::HashMap;
-use kubewire_indexer::Object;
+use kubewire_indexer::{Indexer, Indexers, Object};
 use kubewire_listwatch::{BoxError, ListerWatcher};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +23,14 @@ use crate::{
 ///
 /// What to list comes from the caller, as a function from a namespace to a lister-watcher: this is where label
 /// selectors and the like belong. It is called only where there is no such informer yet.
+///
+/// Its informers have the index by namespace, as client-go's have, so that their
+/// [listers](crate::Informer::lister) need not look at every object for one namespace.
+///
+/// An informer is found by its Rust type and its scope. One Rust type that stands for several resources
+/// (`Arc<DynamicObject>`, a struct without a resource of its own) wants
+/// [`informer_named`](Self::informer_named) with the resource's name in the scope: else the second resource
+/// gets the informer of the first.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -217,11 +225,12 @@ impl SharedInformerFactory {
             return informer;
         }
         let lister_watcher = lister_watcher();
+        let indexer = Indexer::with_indexers(Indexers::by_namespace()).expect("one index, so none twice");
         let mut options = self.inner.options.informer_options();
         if !scope.is_empty() {
             options = options.description(format!("{} in {scope}", lister_watcher.resource()));
         }
-        let made = Informer::with_indexer(lister_watcher, kubewire_indexer::Indexer::new(), options);
+        let made = Informer::with_indexer(lister_watcher, indexer, options);
         let mut state = self.inner.state.lock();
         match state.members.get(&place).and_then(|member| member.informer.as_any().downcast_ref()).cloned() {
             // Somebody else was quicker.

@@ -112,6 +112,34 @@
 //!   grows, and [`Registration::backlog`] shows it.
 //! - Unlike client-go: no pause after a panic, and the handler still becomes synced; buffers give their room back;
 //!   a transform that removes the version hides no update; producers do not wait for the consumer of the FIFO.
+//!
+//! The crates that its types come from are here too, as [`indexer`] and [`listwatch`], and so is the
+//! [`CancellationToken`] that stops things: this one crate is enough to depend on.
+//!
+//! # By client-go's names
+//!
+//! | client-go | here |
+//! |---|---|
+//! | `cache.NewIndexerInformer`, `NewInformer` | [`new_indexer_informer`] |
+//! | `cache.NewSharedIndexInformer` | [`Informer::new`], [`Informer::with_options`] |
+//! | `AddEventHandler` | [`Informer::add_handler`] |
+//! | `AddEventHandlerWithResyncPeriod`, `AddEventHandlerWithOptions` | [`Informer::add_handler_with`] and [`HandlerOptions::resync_period`] |
+//! | `RemoveEventHandler(registration)` | [`Registration::remove`] |
+//! | `ResourceEventHandlerFuncs`, `FilteringResourceEventHandler` | [`ResourceEventHandlerFuncs`], [`FilteringResourceEventHandler`] |
+//! | `DeletedFinalStateUnknown` | [`Deleted::FinalStateUnknown`](indexer::Deleted::FinalStateUnknown); both kinds have a key |
+//! | `GetStore`, `GetIndexer`, `AddIndexers` | [`Informer::indexer`], [`Informer::add_indexers`] |
+//! | `SetTransform`, `SetWatchErrorHandler` | [`InformerOptions::transform`], [`InformerOptions::error_handler`] |
+//! | `informer.Run(stopCh)` | [`Informer::start`], then [`RunningInformer::join`] |
+//! | `HasSynced`, `LastSyncResourceVersion`, `IsStopped` | [`Informer::has_synced`], [`Informer::last_sync_resource_version`], [`Informer::is_stopped`] |
+//! | `cache.WaitForCacheSync`, `WaitForNamedCacheSync` | [`wait_for_cache_sync`]: with a time limit, and its error has the names |
+//! | `informers.NewSharedInformerFactoryWithOptions` | [`SharedInformerFactory::new`] with [`FactoryOptions`] |
+//! | `factory.Core().V1().Pods().Informer()` | [`factory.informer(…)`](SharedInformerFactory::informer) |
+//! | `….Lister().Pods(namespace).List(selector)` | [`informer.lister()`](Informer::lister)`.namespace(namespace).list(&selector)` |
+//! | `WithTweakListOptions` | [`SharedInformerFactory::informer_named`] with a `ListWatch` that has selectors |
+//! | `factory.Start`, `WaitForCacheSync`, `Shutdown` | [`start`](SharedInformerFactory::start), [`wait_for_cache_sync`](SharedInformerFactory::wait_for_cache_sync), [`shut_down`](SharedInformerFactory::shut_down) |
+//! | `cache.NewReflector`, `NewDeltaFIFO` | [`reflector::Reflector`], [`DeltaFifo`] |
+//! | `watchtools.Until`, `NewRetryWatcher`, `NewIndexerInformerWatcher` | [`watch_tools`] |
+#![forbid(unsafe_code)]
 
 mod cache_sync;
 mod delivery;
@@ -141,6 +169,13 @@ mod status;
 mod subscription;
 mod sync_track;
 pub mod watch_tools;
+
+/// What an object is, its keys, the store and its listers: the crate `kubewire-indexer`.
+pub use kubewire_indexer as indexer;
+/// What is listed and watched: the crate `kubewire-listwatch`.
+pub use kubewire_listwatch as listwatch;
+/// What stops an informer: `tokio_util`'s token.
+pub use tokio_util::sync::CancellationToken;
 
 pub use cache_sync::{
     CacheSync, CacheSyncError, CacheSyncReason, Hindrance, wait_for_cache_sync, wait_for_cache_sync_unless_refused,

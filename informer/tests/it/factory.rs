@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kubewire_indexer::{Id, Meta};
+use kubewire_indexer::{Id, LabelSelector, Meta};
 use kubewire_informer::{FactoryOptions, NamespacedInformers, SharedInformerFactory};
 use kubewire_listwatch::{
     ErrorClass, ItemSink, ListMeta, ListOptions, ListerWatcher, RequestError, WatchOptions, WatchStream,
@@ -46,6 +46,27 @@ impl ListerWatcher for Nodes {
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
+
+#[tokio::test(start_paused = true)]
+async fn a_lister_of_one_namespace_has_the_index_that_it_needs() {
+    let source = Source::new();
+    source.put("ns/a", "1");
+    source.put("other/b", "1");
+    let factory = SharedInformerFactory::new(FactoryOptions::new());
+    let pods = factory.informer(|_| source);
+    let lister = pods.lister();
+    let stop = CancellationToken::new();
+    factory.start(&stop);
+    factory.wait_for_cache_sync(&stop, MINUTE).await.unwrap();
+
+    let everything = LabelSelector::everything();
+    assert_eq!(lister.list(&everything).len(), 2);
+    assert_eq!(lister.namespace("ns").list(&everything).len(), 1);
+    assert_eq!(pods.indexer().index_keys("namespace", "ns").unwrap(), [key("ns/a")]);
+    let missing = lister.namespace("ns").require("b").unwrap_err();
+    assert_eq!((missing.resource.as_str(), missing.key), (pods.resource(), key("ns/b")));
+    factory.shut_down().await;
+}
 
 #[tokio::test(start_paused = true)]
 async fn each_type_and_scope_has_one_informer_that_is_started_once() {
