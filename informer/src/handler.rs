@@ -10,8 +10,9 @@ use crate::Notification;
 ///
 /// Each handler has its own task and its own buffer, so a slow one delays nobody else. The methods are called
 /// without any lock of the informer: they may read the store, add and remove handlers, remove their own, and
-/// stop or drop the informer. They must not block for long, since they share the runtime's threads: put a key
-/// into a work queue, and do the work there. A panic is caught, logged and counted, and the next change follows.
+/// stop or drop the informer. They must not block, since they share the runtime's threads: put a key into a work
+/// queue, and do the work there; one that has to block belongs on a
+/// [thread of its own](crate::HandlerOptions::own_thread). A panic is caught, logged and counted, and the next change follows.
 ///
 /// The store is changed before anybody is told, so a handler that looks into it finds the state of its event or
 /// a newer one; the object may be gone already.

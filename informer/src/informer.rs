@@ -140,14 +140,9 @@ impl<O: Object> Informer<O> {
         handler: H,
         options: HandlerOptions,
     ) -> Result<Registration, Stopped> {
-        let name = options.name.unwrap_or_else(|| std::any::type_name::<H>().to_owned());
-        let listener = self.core.listeners.add(
-            name,
-            options.buffering,
-            options.resync_period,
-            Some(Box::new(handler)),
-            self.core.clock.now(),
-        )?;
+        let name = options.name.clone().unwrap_or_else(|| std::any::type_name::<H>().to_owned());
+        let now = self.core.clock.now();
+        let listener = self.core.listeners.add(name, &options, Some(Box::new(handler)), now)?;
         Ok(Registration::new(listener))
     }
 
@@ -158,9 +153,8 @@ impl<O: Object> Informer<O> {
 
     /// A stream with these options, see [`Subscription`].
     pub fn subscribe_with(&self, options: HandlerOptions) -> Result<Subscription<O>, Stopped> {
-        let name = options.name.unwrap_or_else(|| "subscription".to_owned());
-        let now = self.core.clock.now();
-        let listener = self.core.listeners.add(name, options.buffering, options.resync_period, None, now)?;
+        let name = options.name.clone().unwrap_or_else(|| "subscription".to_owned());
+        let listener = self.core.listeners.add(name, &options, None, self.core.clock.now())?;
         Ok(Subscription::new(listener))
     }
 

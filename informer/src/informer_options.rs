@@ -123,6 +123,7 @@ pub struct HandlerOptions {
     pub(crate) name: Option<String>,
     pub(crate) resync_period: Option<Duration>,
     pub(crate) buffering: Buffering,
+    pub(crate) own_thread: bool,
 }
 
 impl HandlerOptions {
@@ -148,6 +149,13 @@ impl HandlerOptions {
     /// How what waits for it is kept. Default [`Buffering::Unbounded`].
     pub fn buffering(mut self, buffering: Buffering) -> Self {
         self.buffering = buffering;
+        self
+    }
+    /// Calls the handler on a thread of its own, out of the runtime's pool of blocking threads: for one that
+    /// blocks. By default it is called in a task, and one that blocks there takes a thread away from everybody
+    /// else's tasks. It makes no difference to a subscription.
+    pub fn own_thread(mut self) -> Self {
+        self.own_thread = true;
         self
     }
 }

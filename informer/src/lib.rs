@@ -108,8 +108,9 @@
 //!   deletion that was missed comes as [`FinalStateUnknown`](kubewire_indexer::Deleted::FinalStateUnknown).
 //! - A resync tells handlers again what is in the store. It is not a new list, and asks the server nothing.
 //! - `has_synced` of the informer is about the store. That of the [`Registration`] is about the handler.
-//! - A handler must not block for long: it shares the runtime's threads. Nothing waits for it, though; its buffer
-//!   grows, and [`Registration::backlog`] shows it.
+//! - A handler must not block: it shares the runtime's threads, unless it is given [one of its
+//!   own](HandlerOptions::own_thread). For a slow one nobody waits; its buffer grows, and
+//!   [`Registration::backlog`] shows it.
 //! - Unlike client-go: no pause after a panic, and the handler still becomes synced; buffers give their room back;
 //!   a transform that removes the version hides no update; producers do not wait for the consumer of the FIFO.
 //!

@@ -10,10 +10,10 @@ use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
 use crate::health::Health;
-use crate::listener::{AnyListener, Buffering, Listener};
+use crate::listener::{AnyListener, Listener};
 use crate::notification::Told;
 use crate::resync::{self, ResyncTimer};
-use crate::{HandlerStatus, Notification, ResourceEventHandler, Stopped};
+use crate::{HandlerOptions, HandlerStatus, Notification, ResourceEventHandler, Stopped};
 
 /// Who is told. All changes come from one task, so that a newcomer can be told of the store between two of them:
 /// nothing is lost and nothing is told twice, without a lock around the store.
@@ -48,11 +48,17 @@ struct Entry<O: Object> {
     listener: Arc<Listener<O>>,
     timer: ResyncTimer,
     /// Until the start. A subscription has none.
-    handler: Option<Box<dyn ResourceEventHandler<O>>>,
+    handler: Option<Handler<O>>,
     /// Whether a task calls the handler, and so will say when the last call has ended.
     has_task: bool,
     /// Whether it has yet to be told of what is in the store.
     is_new: bool,
+}
+
+/// A handler that nobody calls yet.
+struct Handler<O> {
+    handler: Box<dyn ResourceEventHandler<O>>,
+    own_thread: bool,
 }
 
 impl<O: Object> Listeners<O> {
@@ -75,13 +81,13 @@ impl<O: Object> Listeners<O> {
     pub(crate) fn add(
         self: &Arc<Self>,
         name: String,
-        buffering: Buffering,
-        resync_period: Option<Duration>,
+        options: &HandlerOptions,
         handler: Option<Box<dyn ResourceEventHandler<O>>>,
         now: Instant,
     ) -> Result<Arc<Listener<O>>, Stopped> {
-        let listener = Listener::new(name, buffering, Arc::clone(&self.health), Arc::downgrade(self));
-        let timer = ResyncTimer::new(resync_period.unwrap_or(self.resync_period), now);
+        let listener = Listener::new(name, options.buffering, Arc::clone(&self.health), Arc::downgrade(self));
+        let timer = ResyncTimer::new(options.resync_period.unwrap_or(self.resync_period), now);
+        let handler = handler.map(|handler| Handler { handler, own_thread: options.own_thread });
         let mut entry = Entry { listener: Arc::clone(&listener), timer, handler, has_task: false, is_new: false };
         let mut state = self.state.lock();
         let runtime = match &state.phase {
@@ -102,7 +108,7 @@ impl<O: Object> Listeners<O> {
         match runtime {
             Some(runtime) => {
                 if let Some(handler) = handler {
-                    self.tasks.spawn_on(Arc::clone(&listener).run(handler), &runtime);
+                    self.spawn(Arc::clone(&listener), handler, &runtime);
                 }
                 self.joining.notify_one();
             }
@@ -141,9 +147,19 @@ impl<O: Object> Listeners<O> {
         state.phase = Phase::Running(runtime.clone());
         drop(state);
         for (listener, handler) in handlers {
-            self.tasks.spawn_on(listener.run(handler), &runtime);
+            self.spawn(listener, handler, &runtime);
         }
         check_period
+    }
+
+    fn spawn(&self, listener: Arc<Listener<O>>, Handler { handler, own_thread }: Handler<O>, runtime: &Handle) {
+        let calls = listener.run(handler);
+        if own_thread {
+            let inside = runtime.clone();
+            self.tasks.spawn_blocking_on(move || inside.block_on(calls), runtime);
+        } else {
+            self.tasks.spawn_on(calls, runtime);
+        }
     }
 
     /// Takes nobody in any more, and lets everybody go after the call that is running.

@@ -115,7 +115,7 @@ async fn every_panic_of_every_handler_is_counted_without_a_pause() {
     }
 }
 
-/// A handler on a thread of its own pace: each call waits for a permit.
+/// A handler that blocks: each call waits for a permit. It needs a thread of its own.
 fn gated(log: &Recorder) -> (std::sync::mpsc::Sender<()>, impl ResourceEventHandler<PodRef>) {
     struct Gated(std::sync::mpsc::Receiver<()>, Recorder);
     impl ResourceEventHandler<PodRef> for Gated {
@@ -137,39 +137,39 @@ fn gated(log: &Recorder) -> (std::sync::mpsc::Sender<()>, impl ResourceEventHand
 }
 
 /// Waits for what threads do; bounded, and never a fixed sleep.
-async fn until(what: impl Fn() -> bool) {
-    tokio::time::timeout(Duration::from_secs(30), async {
+async fn until(goal: &str, what: impl Fn() -> bool) {
+    let waiting = async {
         while !what() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-    })
-    .await
-    .expect("it does not come true");
+    };
+    let limit = Duration::from_secs(30);
+    tokio::time::timeout(limit, waiting).await.unwrap_or_else(|_| panic!("it does not come true: {goal}"));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[tokio::test]
 async fn a_slow_handler_delays_nobody_and_gets_everything_in_order() {
     let source = Source::new();
     let informer = source.informer();
     let (slow_log, fast_log) = (Recorder::new(), Recorder::new());
     let (gate, slow) = gated(&slow_log);
-    let slow = informer.add_handler(slow).unwrap();
+    let slow = informer.add_handler_with(slow, HandlerOptions::new().own_thread()).unwrap();
     informer.add_handler(fast_log.clone()).unwrap();
     let _running = informer.start(CancellationToken::new());
     informer.synced().await.unwrap();
     for n in 0..1000 {
         source.put(&format!("ns/{n:04}"), "1");
     }
-    until(|| fast_log.len() == 1000).await;
-    until(|| slow.backlog() == 999).await;
+    until("fast_log.len() == 1000", || fast_log.len() == 1000).await;
+    until("slow.backlog() == 999", || slow.backlog() == 999).await;
     assert_eq!(slow_log.len(), 0);
     drop(gate);
-    until(|| slow_log.len() == 1000).await;
+    until("slow_log.len() == 1000", || slow_log.len() == 1000).await;
     assert_eq!(slow_log.notifications(), fast_log.notifications());
-    until(|| slow.backlog() == 0).await;
+    until("slow.backlog() == 0", || slow.backlog() == 0).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[tokio::test]
 async fn a_slow_handler_that_coalesces_holds_one_change_for_each_key() {
     let source = Source::new();
     for n in 0..10 {
@@ -178,7 +178,8 @@ async fn a_slow_handler_that_coalesces_holds_one_change_for_each_key() {
     let informer = source.informer();
     let log = Recorder::new();
     let (gate, slow) = gated(&log);
-    let slow = informer.add_handler_with(slow, HandlerOptions::new().buffering(Buffering::Coalescing)).unwrap();
+    let slow =
+        informer.add_handler_with(slow, HandlerOptions::new().own_thread().buffering(Buffering::Coalescing)).unwrap();
     let _running = informer.start(CancellationToken::new());
     informer.synced().await.unwrap();
     let mut last = String::new();
@@ -188,30 +189,30 @@ async fn a_slow_handler_that_coalesces_holds_one_change_for_each_key() {
         }
     }
     informer.wait_for_version(&last).await.unwrap();
-    until(|| slow.backlog() <= 10).await;
+    until("slow.backlog() <= 10", || slow.backlog() <= 10).await;
     assert!(!slow.has_synced());
     drop(gate);
     slow.synced().await.unwrap();
-    until(|| slow.backlog() == 0).await;
+    until("slow.backlog() == 0", || slow.backlog() == 0).await;
     let store: Vec<Pod> = log.replay().into_values().collect();
     assert_eq!(store, source.objects(), "the last state of each");
     assert!(log.len() <= 21, "{} calls", log.len());
     assert!(slow.status().coalesced >= 900);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[tokio::test]
 async fn removing_a_handler_returns_at_once_and_throws_away_what_waits_for_it() {
     let source = Source::new();
     let informer = source.informer();
     let log = Recorder::new();
     let (gate, slow) = gated(&log);
-    let slow = informer.add_handler(slow).unwrap();
+    let slow = informer.add_handler_with(slow, HandlerOptions::new().own_thread()).unwrap();
     let running = informer.start(CancellationToken::new());
     informer.synced().await.unwrap();
     for n in 0..50 {
         source.put(&format!("ns/{n}"), "1");
     }
-    until(|| slow.backlog() == 49).await;
+    until("slow.backlog() == 49", || slow.backlog() == 49).await;
     slow.remove();
     assert_eq!(slow.backlog(), 0);
     let ended = tokio::spawn({
