@@ -110,3 +110,18 @@ impl<K, F: Fn(&K) -> P + Send, P: Ord + Send> Order<K> for ByPriority<F, P> {
         Some(slot)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_one_priority_come_out_as_they_went_in() {
+        let mut order = ByPriority::new(|key: &u32| key % 2);
+        for (slot, key) in [(1, 0), (3, 1), (7, 1), (5, 1), (9, 0)] {
+            order.push(Item { slot: Slot(slot), key: &key });
+        }
+        let slots: Vec<_> = std::iter::from_fn(|| Order::<u32>::pop(&mut order)).map(|slot| slot.0).collect();
+        assert_eq!(slots, [3, 7, 5, 1, 9]);
+    }
+}

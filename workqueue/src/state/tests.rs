@@ -131,6 +131,16 @@ fn shut_down_counts_the_delayed_keys_that_it_drops() {
     bench.run("~d10 > > c a _");
 }
 
+/// They are dropped in steps, without the lock in between.
+#[test]
+fn a_delayed_key_that_a_shut_down_has_not_dropped_yet_wakes_up_no_more() {
+    let mut bench = Bench::new();
+    bench.run("~a10");
+    bench.state.shut_down();
+    assert_eq!(bench.advance(20), 0);
+    assert_eq!(bench.get(), None);
+}
+
 #[test]
 fn a_hand_out_is_finished_once_and_by_itself_only() {
     let mut bench = Bench::new();
