@@ -86,6 +86,15 @@ mod tests {
     }
 
     #[test]
+    fn the_next_interval_begins_at_the_reset() {
+        let start = Instant::now();
+        let mut delays = DelayWithReset::reflector(start);
+        let at = |secs| start + Duration::from_secs(secs);
+        let seen: Vec<_> = [121, 122, 123, 241, 242].map(|secs| delays.step(at(secs), 0.0).as_millis()).into();
+        assert_eq!(seen, [800, 1600, 3200, 6400, 800]);
+    }
+
+    #[test]
     fn a_zero_interval_never_backs_off() {
         let now = Instant::now();
         let mut delays =

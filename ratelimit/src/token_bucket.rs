@@ -251,6 +251,24 @@ mod tests {
     }
 
     #[test]
+    fn a_reservation_at_an_earlier_moment_does_not_turn_the_bucket_back() {
+        let mut bucket = TokenBucket::new(1.0, 1);
+        let now = Instant::now();
+        let delays = [5, 0, 5].map(|at| bucket.reserve(now + secs(at)).unwrap().delay());
+        assert_eq!(delays, [secs(0), secs(1), secs(2)]);
+    }
+
+    #[test]
+    fn a_token_that_is_there_already_is_not_given_back() {
+        let mut bucket = TokenBucket::new(1.0, 5);
+        let now = Instant::now();
+        assert!((0..5).all(|_| bucket.try_accept(now)));
+        let reservation = bucket.reserve(now).unwrap();
+        bucket.cancel(reservation, now + secs(1));
+        assert!(!bucket.try_accept(now + secs(1)), "it came at that moment, and is spent");
+    }
+
+    #[test]
     fn cancelling_gives_back_what_nobody_reserved_behind() {
         let now = Instant::now();
         let mut bucket = TokenBucket::new(1.0, 1);
