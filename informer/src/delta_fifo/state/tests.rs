@@ -424,6 +424,41 @@ fn a_list_sees_what_is_out_as_if_it_were_processed() {
     assert_eq!(show_entry(&taken.entries[0]), "a Gone@1");
 }
 
+#[test]
+fn a_list_sees_a_batch_that_is_out_as_if_it_were_processed() {
+    let known = Known(vec![(ObjectKey::cluster("c"), Some(thing("c@1")))]);
+    let mut state = State::<Obj>::new(Delivery::PerKey, true);
+    state.add(item("a@2"));
+    state.add(item("b@2"));
+    state.delete(ObjectKey::cluster("c"), Deleted::Known(thing("c@2")), Some(&known));
+    assert_eq!(state.take(9).unwrap().entries.len(), 3);
+    state.replace(list("b@3"), Some(&known));
+    state.finish();
+    let taken = state.take(9).unwrap();
+    let entries: Vec<_> = taken.entries.iter().map(show_entry).collect();
+    assert_eq!(entries, ["b Replaced@3", "a Gone@2"]);
+}
+
+#[test]
+fn a_version_is_applied_when_the_entries_that_came_before_it_are_finished() {
+    let mut state = State::<Obj>::new(Delivery::PerKey, true);
+    state.add(item("a@1"));
+    state.mark_version("1");
+    state.add(item("b@2"));
+    state.mark_version("2");
+    assert_eq!(state.applied_version(), "");
+    assert!(state.take(1).is_some());
+    state.mark_version("3");
+    assert_eq!(state.applied_version(), "", "a is out");
+    assert!(state.finish().0.version);
+    assert_eq!(state.applied_version(), "1");
+    assert!(state.take(1).is_some());
+    assert!(state.finish().0.version);
+    assert_eq!(state.applied_version(), "3");
+    state.mark_version("4");
+    assert_eq!(state.applied_version(), "4", "nothing is left");
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Add(u8),
