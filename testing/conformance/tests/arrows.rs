@@ -17,6 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("kubewire-informer", &["kubewire-indexer", "kubewire-listwatch", "kubewire-ratelimit"]),
     ("kubewire-apiserver", &["kubewire-indexer"]),
     ("kubewire-conformance", &[]),
+    ("kubewire-mutants", &[]),
     // What is built from the blocks, and depended on by nobody.
     ("kubewire-examples", ANY),
     ("kubewire-benches", ANY),
