@@ -140,6 +140,9 @@ mod list_all;
 mod lister_watcher;
 mod options;
 
+#[cfg(all(fuzzing, feature = "client"))]
+#[doc(hidden)]
+pub use client::fuzzing;
 #[cfg(feature = "client")]
 pub use client::{
     ClientOptions, Decode, DecodeOptions, Json, Limits, ListWatch, OwnerReference, Packed, Represented, ThrottleLayer,

@@ -9,6 +9,8 @@ mod decode;
 mod drop_fields;
 mod excerpt;
 mod exchange;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod limits;
 mod line_splitter;
 mod list_head;

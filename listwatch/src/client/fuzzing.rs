@@ -1,0 +1,72 @@
+//! What the fuzz targets reach of the inside. Compiled for them alone (`cfg(fuzzing)`), and no part of the API.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::client::decode::{Decode, DecodeOptions, Json};
+use crate::client::line_splitter::LineSplitter;
+use crate::client::list_head::read_head;
+use crate::client::list_splitter::ListSplitter;
+use crate::client::query::{Selectors, list_query, watch_query};
+use crate::client::shaped::Types;
+use crate::client::watch_line;
+use crate::{ListMeta, ListOptions, RequestError, WatchEvent, WatchOptions};
+
+/// What a list that comes in these chunks splits into: its items, and its head or the error.
+pub fn split_list(chunks: &[&[u8]], item_len_max: usize) -> (Vec<Vec<u8>>, Result<Vec<u8>, String>) {
+    let mut splitter = ListSplitter::new(item_len_max);
+    let mut items = Vec::new();
+    for chunk in chunks {
+        splitter.push(Bytes::copy_from_slice(chunk));
+        loop {
+            match splitter.next_item() {
+                Ok(Some(item)) => items.push(item.to_vec()),
+                Ok(None) => break,
+                Err(error) => {
+                    // What is shown to people must be there too.
+                    let _ = splitter.unread().len();
+                    return (items, Err(error.to_string()));
+                }
+            }
+        }
+    }
+    (items, splitter.finish().map_err(|error| error.to_string()))
+}
+
+/// What the head of a list says.
+pub fn list_head(head: &[u8]) -> Result<ListMeta, RequestError> {
+    read_head(head, None)
+}
+
+/// What the body of a watch that comes in these chunks splits into: its lines, and the rest or the error.
+pub fn split_lines(chunks: &[&[u8]], line_len_max: usize) -> (Vec<Vec<u8>>, Result<Vec<u8>, String>) {
+    let mut splitter = LineSplitter::new(line_len_max);
+    let mut lines = Vec::new();
+    for chunk in chunks {
+        splitter.push(Bytes::copy_from_slice(chunk));
+        loop {
+            match splitter.next_line() {
+                Ok(Some(line)) => lines.push(line.to_vec()),
+                Ok(None) => break,
+                Err(error) => return (lines, Err(error.to_string())),
+            }
+        }
+    }
+    (lines, Ok(splitter.rest().to_vec()))
+}
+
+/// One line of a watch of `v1` things.
+pub fn read_line<O: Decode<Json>>(line: &[u8]) -> Result<WatchEvent<O>, RequestError> {
+    let types = Types { api_version: "v1".to_owned(), kind: "Thing".to_owned(), metadata_only: false };
+    watch_line::read_line(line, &DecodeOptions { types: Some(types), ..DecodeOptions::default() })
+}
+
+/// The query strings of a list and of a watch with these texts.
+pub fn queries(labels: &str, fields: &str, version: &str, token: &str, timeout: Duration) -> [String; 2] {
+    let selectors = Selectors { labels: labels.to_owned(), fields: fields.to_owned() };
+    let mut list = ListOptions::default();
+    list.resource_version = Some(version.to_owned());
+    list.continue_token = Some(token.to_owned());
+    [list_query(&selectors, &list), watch_query(&selectors, &WatchOptions::from_version(version, timeout))]
+}
