@@ -142,8 +142,6 @@
 //! | `watchtools.Until`, `NewRetryWatcher`, `NewIndexerInformerWatcher` | [`watch_tools`] |
 #![forbid(unsafe_code)]
 
-#![forbid(unsafe_code)]
-
 mod cache_sync;
 mod delivery;
 mod delta;
