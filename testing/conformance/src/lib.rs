@@ -65,6 +65,7 @@ mod case;
 mod notifications;
 mod runner;
 mod stage;
+pub mod wire;
 
 pub use area::{Area, Difference, Failure, Outcome, replay};
 pub use case::{Case, Step, Unreadable, load};
