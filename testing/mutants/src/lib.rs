@@ -20,6 +20,8 @@
 //!
 //! A mutant costs a build of the crate's tests and their run: some seconds. One at a time, because all share one copy.
 
+#![forbid(unsafe_code)]
+
 mod mutant;
 mod scratch;
 mod table;
