@@ -218,6 +218,7 @@ impl<K, P, V> fmt::Debug for Heap<K, P, V> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
     use super::*;
@@ -253,6 +254,35 @@ mod tests {
         assert!(heap.is_closed());
         assert_eq!(heap.add(1, 1, "late"), Err(HeapClosed));
         assert_eq!(heap.add_if_not_present(1, 1, "late"), Err(HeapClosed));
+    }
+
+    /// A changed entry of a busy key must not starve behind those that came later.
+    #[test]
+    fn a_changed_entry_of_the_same_priority_keeps_its_place() {
+        let heap = Heap::new();
+        heap.add_all([("a", 1, 'a'), ("b", 1, 'b'), ("a", 1, 'A')]).unwrap();
+        assert_eq!(heap.list(), ['A', 'b']);
+    }
+
+    #[test]
+    fn a_close_wakes_who_waits_however_close_the_two_are() {
+        for pause in 0..300 {
+            let heap = Heap::<u32, u32, u32>::new();
+            let begun = AtomicBool::new(false);
+            let pop = || {
+                begun.store(true, Ordering::SeqCst);
+                heap.pop()
+            };
+            thread::scope(|scope| {
+                let popped = scope.spawn(pop);
+                while !begun.load(Ordering::SeqCst) {
+                    thread::yield_now();
+                }
+                (0..pause).for_each(|_| thread::yield_now());
+                heap.close();
+                assert_eq!(popped.join().unwrap(), None);
+            });
+        }
     }
 
     #[test]

@@ -193,3 +193,16 @@ fn a_cache_for_no_writes_holds_none() {
     rig.cache.mutation(thing("u", 1));
     assert_eq!(rig.read(), None);
 }
+
+#[test]
+fn a_write_that_comes_while_a_reader_finds_an_older_one_obsolete_stays() {
+    let mut overlay = Overlay::new(LEN_MAX, TTL);
+    let now = Instant::now();
+    for version in [1, 2] {
+        let thing = thing("u", version);
+        let serial = overlay.get(&key(), now).map(|entry| entry.serial);
+        overlay.mutation(thing.clone(), ObjectId::new(Meta::id(&*thing)), now);
+        serial.into_iter().for_each(|serial| overlay.remove_obsolete(&key(), serial));
+    }
+    assert_eq!(overlay.len(), 1);
+}

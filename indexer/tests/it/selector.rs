@@ -50,6 +50,17 @@ fn label_selectors_parse_and_print_in_canonical_form() {
 }
 
 #[test]
+fn names_values_and_prefixes_may_be_as_long_as_the_api_says_and_no_longer() {
+    let text = |prefix: usize, name: usize, value: usize| {
+        format!("{}/{}={}", "p".repeat(prefix), "n".repeat(name), "v".repeat(value))
+    };
+    assert!(label(&text(253, 63, 63)).is_ok());
+    for (prefix, name, value) in [(254, 63, 63), (253, 64, 63), (253, 63, 64)] {
+        assert!(label(&text(prefix, name, value)).is_err(), "{prefix} {name} {value}");
+    }
+}
+
+#[test]
 fn what_the_api_refuses_is_refused_with_a_reason() {
     // text | what the error says
     let rows = [
