@@ -18,7 +18,7 @@
 //!   that ended before it; an ordinary list takes its place for ten minutes. client-go waits for ever, or asks again
 //!   at once for ever.
 //! - Watches that end at once are paced also where they brought a bookmark (then with back-off) or an object (then at
-//!   no more than 20 a second).
+//!   no more than 20 a second): see [`ReflectorOptions::pace_short_streams`].
 //! - A list that is older than asked for is refused (up to three times): see
 //!   [`ReflectorOptions::refuse_older_answers`].
 //! - A continue token that comes again, and a list without a version, are errors.

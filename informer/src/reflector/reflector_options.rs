@@ -104,6 +104,14 @@ impl ReflectorOptions {
         self
     }
 
+    /// Whether a server, or a proxy before it, that ends its streams at once, again and again, is given pauses: watches
+    /// that brought something come to 10 a second, those without an object to back-off, and six streaming lists in a row
+    /// that end before their mark to an ordinary list. Default yes. client-go asks again at once, however often.
+    pub fn pace_short_streams(mut self, pace: bool) -> Self {
+        self.rules.pace_short_streams = pace;
+        self
+    }
+
     /// Who is told of errors. By default they are logged, see [`log_errors`](super::log_errors).
     pub fn error_handler(mut self, handler: impl Fn(&ReflectorError) + Send + Sync + 'static) -> Self {
         self.error_handler = Some(Arc::new(handler));

@@ -21,6 +21,7 @@ pub(crate) struct Rules {
     pub(crate) max_internal_error_retry: Duration,
     pub(crate) initial_events_timeout: Duration,
     pub(crate) refuse_older_answers: bool,
+    pub(crate) pace_short_streams: bool,
 }
 
 impl Default for Rules {
@@ -34,6 +35,7 @@ impl Default for Rules {
             max_internal_error_retry: Duration::ZERO,
             initial_events_timeout: Duration::from_secs(60),
             refuse_older_answers: true,
+            pace_short_streams: true,
         }
     }
 }

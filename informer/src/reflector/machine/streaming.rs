@@ -107,12 +107,14 @@ impl Machine {
         self.fall_back(now, ReflectorErrorKind::NoEndMark, true)
     }
 
-    /// The same again, at once, but not for ever.
+    /// The same again, at once, but not for ever (unless that is wished).
     fn stream_again(&mut self, now: Instant, kind: ReflectorErrorKind) -> Step {
-        if self.quick_streams >= MAX_QUICK_STREAMS {
-            return self.fall_back(now, kind, true);
+        if self.rules.pace_short_streams {
+            if self.quick_streams >= MAX_QUICK_STREAMS {
+                return self.fall_back(now, kind, true);
+            }
+            self.quick_streams += 1;
         }
-        self.quick_streams += 1;
         self.note_failure(kind, Weight::Bypassed);
         self.open_streaming_list(now)
     }

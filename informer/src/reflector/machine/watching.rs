@@ -143,7 +143,8 @@ impl Machine {
 
     /// The next watch, from where the last one has come to, soon but not too soon.
     fn watch_again(&mut self, now: Instant, age: Duration, objects: u64) -> Step {
-        match self.pace.ended(age, objects) {
+        let pace = self.pace.ended(age, objects);
+        match if self.rules.pace_short_streams { pace } else { Pace::Now } {
             Pace::Now => self.open_watch(now),
             Pace::After(gap) => self.sleep(now, gap, Wake::Watch),
             Pace::BackOff => self.back_off(now, None, Wake::Watch),

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::{Play, streaming};
+use crate::reflector::rules::Rules;
 
 #[test]
 fn the_list_is_complete_at_the_mark_and_the_same_stream_goes_on() {
@@ -172,6 +173,15 @@ fn a_refused_version_is_not_asked_for_without_a_version_for_ever() {
     play.lines("start -> stream");
     let quick = (0..100).take_while(|_| play.input("open! 410/Expired") == "stream").count();
     assert_eq!(quick, 5);
+}
+
+#[test]
+fn without_pacing_a_streaming_list_is_asked_for_again_at_once_however_often() {
+    let mut play = Play::new(Rules { pace_short_streams: false, ..streaming() });
+    play.lines("start -> stream");
+    for _ in 0..50 {
+        play.lines("open -> read\n+1 -> gather\nclose -> stream");
+    }
 }
 
 #[test]

@@ -196,6 +196,15 @@ fn watches_that_end_at_once_are_paced() {
 }
 
 #[test]
+fn without_pacing_a_watch_that_brought_something_is_followed_at_once_however_often() {
+    let mut play = Play::new(Rules { pace_short_streams: false, ..listing() });
+    play.lines(OPEN);
+    for version in 11..61 {
+        play.lines(&format!("b{version} -> moved\nclose -> watch {version}\nopen -> read"));
+    }
+}
+
+#[test]
 fn a_server_that_refuses_each_watch_is_asked_no_more_than_ten_times_in_five_seconds() {
     for refusal in ["refused", "429", "410/Expired", "500", "403"] {
         let mut play = watching();

@@ -88,9 +88,13 @@ impl Area for Informers {
             "delta" => Delivery::PerKey,
             other => return Err(format!("unknown queue {other:?}")),
         };
-        // Two settings by which client-go's reflector is no different from ours: it takes a list that is older than
-        // what it has, and waits for the end of a streaming list without a limit of its own.
-        let reflector = ReflectorOptions::new().refuse_older_answers(false).initial_events_timeout(Duration::MAX);
+        // The settings with which the reflector is client-go's. It takes a list that is older than what it has, waits for
+        // the end of a streaming list without a limit of its own, and asks again at once when a stream ends, however
+        // often.
+        let reflector = ReflectorOptions::new()
+            .refuse_older_answers(false)
+            .initial_events_timeout(Duration::MAX)
+            .pace_short_streams(false);
         let options = InformerOptions::new()
             .reflector(reflector)
             .clock(time.clock())
