@@ -9,7 +9,8 @@ use crate::client::shaped::Types;
 use crate::client::status::{error_of_status, is_status};
 use crate::{ErrorClass, ListMeta, RequestError};
 
-/// Reads the head of a list. A `Status`, or an object that is no list, is an error.
+/// Reads the head of a list. A `Status`, or an object that is no list, is an error: `{}` from whoever stands before
+/// the server must not empty a cache.
 ///
 /// A list without a version is none here: the meta says so by an empty one, and the reflector decides.
 pub(crate) fn read_head(head: &[u8], types: Option<&Types>) -> Result<ListMeta, RequestError> {
@@ -27,6 +28,11 @@ pub(crate) fn read_head(head: &[u8], types: Option<&Types>) -> Result<ListMeta, 
     let kind = value["kind"].as_str().unwrap_or_default();
     if !kind.is_empty() && types.is_some_and(|types| types.kind == kind) {
         let message = format!("one {kind} came where a list was asked for");
+        return Err(RequestError::new(ErrorClass::Decode, message));
+    }
+    let says_list = ["items", "metadata"].iter().any(|member| value.get(member).is_some()) || kind.ends_with("List");
+    if !says_list {
+        let message = format!("no list (neither `items` nor `metadata` is there): {}", excerpt(head));
         return Err(RequestError::new(ErrorClass::Decode, message));
     }
     let Head { metadata, items: _ } = Head::deserialize(&value).map_err(decode_error)?;
@@ -66,7 +72,7 @@ mod tests {
     #[test]
     fn missing_and_null_parts_are_tolerated() {
         for head in [
-            "{}",
+            r#"{"kind":"PodList"}"#,
             r#"{"items":null}"#,
             r#"{"items":[],"metadata":null}"#,
             r#"{"kind":"PodList","metadata":{}}"#,
@@ -100,6 +106,9 @@ mod tests {
             (r#"{"metadata":{"resourceVersion":7}}"#, ErrorClass::Decode),
             (r#"{"metadata":[]}"#, ErrorClass::Decode),
             (r#"{"a":01}"#, ErrorClass::Decode),
+            ("{}", ErrorClass::Decode),
+            (r#"{"message":"ok"}"#, ErrorClass::Decode),
+            (r#"{"kind":"APIVersions"}"#, ErrorClass::Decode),
         ];
         for (head, class) in table {
             assert_eq!(read(head).unwrap_err().class(), class, "{head}");
