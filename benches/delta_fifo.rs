@@ -158,10 +158,6 @@ impl ListerWatcher for Source {
             None => futures::stream::pending().boxed(),
         })
     }
-
-    fn supports_watch_list(&self) -> bool {
-        false
-    }
 }
 
 struct Rig {

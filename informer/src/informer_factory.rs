@@ -47,7 +47,6 @@ use crate::{
 /// #     async fn watch(&self, _: &WatchOptions) -> Result<WatchStream<Arc<Pod>>, RequestError> {
 /// #         Ok(Box::pin(futures::stream::pending()))
 /// #     }
-/// #     fn supports_watch_list(&self) -> bool { false }
 /// # }
 /// # fn list_pods(_namespace: &str) -> Quiet { Quiet }
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

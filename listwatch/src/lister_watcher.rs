@@ -35,10 +35,10 @@ pub trait ListerWatcher: Send + Sync + 'static {
         options: &WatchOptions,
     ) -> impl Future<Output = Result<WatchStream<Self::Object>, RequestError>> + Send;
 
-    /// Whether streaming lists (`sendInitialEvents`) may be asked for. A fake that cannot send the initial
-    /// events says no.
+    /// Whether streaming lists (`sendInitialEvents`) may be asked for. By default not, so that a fake need not know of
+    /// them; `ListWatch` may be asked. What wraps another one passes its answer on.
     fn supports_watch_list(&self) -> bool {
-        true
+        false
     }
 
     /// What is listed, for errors, logs and spans: `pods`, or `apps/v1 deployments`.

@@ -51,9 +51,6 @@ use crate::panics::panic_text;
 ///     async fn watch(&self, _: &WatchOptions) -> Result<WatchStream<Arc<Pod>>, RequestError> {
 ///         Ok(Box::pin(futures::stream::pending()))
 ///     }
-///     fn supports_watch_list(&self) -> bool {
-///         false
-///     }
 /// }
 /// # struct Printer(CancellationToken);
 /// # impl ReflectorStore<Arc<Pod>> for Printer {

@@ -36,10 +36,6 @@ impl ListerWatcher for Nodes {
         Ok(Box::pin(futures::stream::pending()))
     }
 
-    fn supports_watch_list(&self) -> bool {
-        false
-    }
-
     fn resource(&self) -> String {
         "nodes".to_owned()
     }

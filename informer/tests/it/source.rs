@@ -225,10 +225,6 @@ impl ListerWatcher for Source {
         Ok(stream.boxed())
     }
 
-    fn supports_watch_list(&self) -> bool {
-        false
-    }
-
     fn resource(&self) -> String {
         "pods".to_owned()
     }

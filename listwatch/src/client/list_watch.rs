@@ -286,6 +286,10 @@ impl<O: Decode<Json>> ListerWatcher for ListWatch<O> {
         self.open_watch(options, asked.clone()).await.map_err(|error| error.context(asked))
     }
 
+    fn supports_watch_list(&self) -> bool {
+        true
+    }
+
     fn resource(&self) -> String {
         self.resource_text()
     }

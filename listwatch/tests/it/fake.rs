@@ -29,24 +29,8 @@ async fn a_fake_is_a_lister_watcher() {
     assert_eq!(OnePod.watch(&watch_from("1")).await.unwrap().count().await, 1);
 }
 
-struct WithoutInitialEvents;
-
-impl ListerWatcher for WithoutInitialEvents {
-    type Object = Arc<Pod>;
-    async fn list(&self, _: &ListOptions, _: ItemSink<'_, Arc<Pod>>) -> Result<ListMeta, RequestError> {
-        Ok(ListMeta::new("1"))
-    }
-    async fn watch(&self, _: &WatchOptions) -> Result<WatchStream<Arc<Pod>>, RequestError> {
-        Ok(futures::stream::pending().boxed())
-    }
-    fn supports_watch_list(&self) -> bool {
-        false
-    }
-}
-
 #[test]
-fn a_fake_that_cannot_send_initial_events_says_so() {
-    assert!(OnePod.supports_watch_list());
-    assert!(!WithoutInitialEvents.supports_watch_list());
+fn a_fake_is_not_asked_for_initial_events_unless_it_says_so() {
+    assert!(!OnePod.supports_watch_list());
     assert!(OnePod.resource().contains("Pod"));
 }
