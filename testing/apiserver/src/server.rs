@@ -1,5 +1,6 @@
 //! The server's handle, and what its tasks share.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,15 +27,20 @@ use crate::{Builder, Registry, ResourceName, Status, kubeconfig};
 
 /// A running server. Clones share it; it stops when the last clone and the last [`service`](Self::service) is gone,
 /// or by [`shut_down`](Self::shut_down).
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ApiServer {
     inner: Arc<Inner>,
     /// Stops the tasks when the last handle is gone; the tasks hold `inner` only.
     _guard: Arc<DropGuard>,
 }
 
+impl fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ApiServer").field(&self.inner).finish()
+    }
+}
+
 /// What the handle, the services, the port and the watches share.
-#[derive(Debug)]
 pub(crate) struct Inner {
     /// Never held across an await; user code is not called under it.
     pub(crate) world: Mutex<World>,
@@ -52,6 +58,16 @@ pub(crate) struct Inner {
     timer: Notify,
     pub(crate) stopped: CancellationToken,
     pub(crate) port: Option<Port>,
+}
+
+impl fmt::Debug for Inner {
+    /// Without what it holds: that may be gigabytes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inner")
+            .field("version", &*self.version.borrow())
+            .field("port", &self.port)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What a server is started with and does not change.
