@@ -53,6 +53,26 @@
 //! - Objects are shared and read-only. Nobody can change one behind the back of an index.
 //! - Lists and look-ups by index come in no order; [`Store::index_keys`] is sorted.
 //!
+//! # By client-go's names
+//!
+//! | client-go | here |
+//! |---|---|
+//! | `cache.MetaNamespaceKeyFunc(obj)` | [`Object::key`]; [`Indexer::add`] and its kin say when there is no name |
+//! | `cache.DeletionHandlingMetaNamespaceKeyFunc(obj)` | [`Deleted::key`] |
+//! | `cache.SplitMetaNamespaceKey(key)` | [`split_key`] for a text; [`ObjectKey::namespace`] and [`ObjectKey::name`] |
+//! | `cache.ObjectName` | [`ObjectKey`] |
+//! | `cache.NewStore`, `NewThreadSafeStore` | [`Store`] for any key and value |
+//! | `cache.NewIndexer(keyFunc, indexers)` | [`Indexer::with_indexers`]; the key is the object's own |
+//! | `cache.Indexers{NamespaceIndex: MetaNamespaceIndexFunc}` | [`Indexers::by_namespace`] |
+//! | `GetByKey("default/web")` | [`Indexer::get_by_key`] with `&key` or `&("default", "web")`: a text is parsed first |
+//! | `Index`, `ByIndex`, `IndexKeys`, `ListIndexFuncValues` | [`Indexer::index`], [`by_index`](Indexer::by_index), [`index_keys`](Indexer::index_keys), [`list_index_func_values`](Indexer::list_index_func_values) |
+//! | `GetIndexers`, `AddIndexers` | [`Indexer::indexer_names`], [`Indexer::add_indexers`] |
+//! | `cache.NewGenericLister`, `ByNamespace` | [`Lister::new`], [`Lister::namespace`] |
+//! | `Get` of a lister, with a NotFound error | [`Lister::require`]; [`Lister::get`] gives an `Option` |
+//! | `labels.Parse`, `labels.Everything` | `text.parse::<LabelSelector>()`, [`LabelSelector::everything`] |
+//! | `fields.ParseSelector` | `text.parse::<FieldSelector>()` |
+//! | `cache.NewTTLStore`, `NewUndeltaStore`, `Heap` | [`ExpirationCache`], [`UndeltaStore`], [`Heap`] |
+//!
 //! # Features
 //!
 //! - `kube`: every `kube_core::Resource` (typed, dynamic, metadata-only) has [`Meta`].

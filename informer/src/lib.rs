@@ -39,10 +39,6 @@
 //!     async fn watch(&self, _: &WatchOptions) -> Result<WatchStream<Arc<Pod>>, RequestError> {
 //!         Ok(Box::pin(futures::stream::pending()))
 //!     }
-//!
-//!     fn supports_watch_list(&self) -> bool {
-//!         false
-//!     }
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -138,7 +134,7 @@
 //! | `….Lister().Pods(namespace).List(selector)` | [`informer.lister()`](Informer::lister)`.namespace(namespace).list(&selector)` |
 //! | `WithTweakListOptions` | [`SharedInformerFactory::informer_named`] with a `ListWatch` that has selectors |
 //! | `factory.Start`, `WaitForCacheSync`, `Shutdown` | [`start`](SharedInformerFactory::start), [`wait_for_cache_sync`](SharedInformerFactory::wait_for_cache_sync), [`shut_down`](SharedInformerFactory::shut_down) |
-//! | `cache.NewReflector`, `NewDeltaFIFO` | [`reflector::Reflector`], [`DeltaFifo`] |
+//! | `cache.NewReflector`, `NewDeltaFIFO`, `pager.New` | [`reflector::Reflector`], [`DeltaFifo`], [`reflector::ListPager`] |
 //! | `watchtools.Until`, `NewRetryWatcher`, `NewIndexerInformerWatcher` | [`watch_tools`] |
 #![forbid(unsafe_code)]
 

@@ -128,6 +128,9 @@
 //! |---|---|---|
 //! | [`ListWatch::all`], [`namespaced`](ListWatch::namespaced) | `NewListWatchFromClient` | the type says what is listed |
 //! | [`ListWatch::labels`], [`fields`](ListWatch::fields) | `NewFilteredListWatchFromClient` | parsed at once, not at the server |
+//! | [`ListWatch::dynamic`], [`ListWatch::metadata_only`] | the dynamic and the metadata client | one type, any representation |
+//! | [`ListWatch::named`] | `fields.OneTermEqualSelector("metadata.name", name)` | |
+//! | [`ClientOptions`], [`ThrottleLayer`] | `rest.Config`'s `QPS`, `Burst`, `RateLimiter` | a layer for any client |
 //! | [`ListerWatcher::supports_watch_list`] | `ToListWatcherWithWatchListSemantics` | a method with a default |
 //! | [`ErrorClass`] | `apierrors.IsResourceExpired` … | one answer in place of many questions |
 #![forbid(unsafe_code)]
@@ -143,6 +146,14 @@ mod options;
 #[cfg(all(fuzzing, feature = "client"))]
 #[doc(hidden)]
 pub use client::fuzzing;
+
+/// What an object is, its keys and selectors: the crate `kubewire-indexer`.
+pub use kubewire_indexer as indexer;
+
+/// The client, in the version that [`ListWatch`] takes.
+#[cfg(feature = "client")]
+pub use kube_client;
+
 #[cfg(feature = "client")]
 pub use client::{
     ClientOptions, Decode, DecodeOptions, Json, Limits, ListWatch, OwnerReference, Packed, Represented, ThrottleLayer,

@@ -12,7 +12,7 @@ use crate::queue::Queue;
 use crate::rate_limiting::RateLimitingQueue;
 use crate::shared::Shared;
 
-/// Builds a [`Queue`] or a [`RateLimitingQueue`]; made by [`Queue::builder`].
+/// Builds a [`Queue`] or a [`RateLimitingQueue`]; what client-go's `…WithConfig` functions take as their config.
 ///
 /// ```
 /// use kubewire_workqueue::{Queue, RateLimitingQueue, ratelimit::ManualClock};
@@ -20,6 +20,11 @@ use crate::shared::Shared;
 /// let time = ManualClock::new();
 /// let queue: Queue<String> = Queue::builder().name("invoices").clock(time.clock()).build();
 /// assert_eq!(queue.name(), "invoices");
+///
+/// // As `NewTypedRateLimitingQueueWithConfig(limiter, config)`.
+/// let limiter = kubewire_workqueue::ratelimit::default_controller_rate_limiter();
+/// let retried: RateLimitingQueue<String> = Queue::builder().name("invoices").build_rate_limiting(limiter);
+/// assert_eq!(retried.num_requeues(&"invoice 17".to_owned()), 0);
 /// ```
 #[must_use = "a builder does nothing until `build` or `build_rate_limiting`"]
 pub struct QueueBuilder<K> {
@@ -30,7 +35,8 @@ pub struct QueueBuilder<K> {
 }
 
 impl<K: Eq + Hash + Clone> QueueBuilder<K> {
-    pub(crate) fn new() -> Self {
+    /// A queue without a name, by the system's clock, first in first out; [`Queue::builder`] is the same.
+    pub fn new() -> Self {
         Self { name: String::new(), metrics: None, clock: Clock::system(), order: Box::new(Fifo::default()) }
     }
 
@@ -69,6 +75,12 @@ impl<K: Eq + Hash + Clone> QueueBuilder<K> {
     /// The queue with a limiter for [`add_rate_limited`](RateLimitingQueue::add_rate_limited).
     pub fn build_rate_limiting(self, limiter: impl RateLimiter<K> + Send + 'static) -> RateLimitingQueue<K> {
         RateLimitingQueue::with_queue(self.build(), limiter)
+    }
+}
+
+impl<K: Eq + Hash + Clone> Default for QueueBuilder<K> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -102,6 +102,9 @@
 //! | here | there | why |
 //! |---|---|---|
 //! | [`Queue`] | `TypedInterface`, `TypedDelayingInterface` | a queue that never delays costs nothing more |
+//! | [`RateLimitingQueue::new`] | `NewTypedRateLimitingQueue` | |
+//! | [`Queue::builder`], [`QueueBuilder`] | `New…WithConfig`, `New…WithCustomQueue` | names in place of config structs |
+//! | `None` from [`get`](Queue::get) | `shutdown` from `Get` | |
 //! | [`Guard`], or `bool` from [`done`](Queue::done) | `Done` | there, `Done` of a key that waits queues it twice |
 //! | [`shut_down_with_full_drain`](Queue::shut_down_with_full_drain) | – | there is no drain for keys that wait |
 //! | [`cancel_delayed`](Queue::cancel_delayed) | – | there is no way back |
