@@ -185,3 +185,22 @@ async fn what_happens_between_list_and_watch_is_not_lost() {
         run.converges_and_ends().await;
     }
 }
+
+/// Bookmarks with odd versions: the position follows them, as in client-go, and nothing is lost by it.
+#[tokio::test(start_paused = true)]
+async fn bookmarks_that_go_back_or_far_ahead_or_are_no_numbers_lose_nothing() {
+    // bookmarks, where the next watch begins
+    for (bookmarks, version) in
+        [("BM@11", "11"), ("BM@9", "9"), ("BM@12 BM@11", "11"), ("BM@011", "011"), ("BM@opaque", "opaque")]
+    {
+        let server = Server::new(&format!("LIST → [x@10] rv=10\n WATCH → ~x@11 {bookmarks} 2000ms ■"));
+        let run = Run::<Arc<Pod>>::of(&server);
+        run.has(&["x@11"]).await;
+        run.requests(3).await;
+        assert_eq!(server.asked()[2], format!("WATCH({version})"), "{bookmarks}");
+        server.happens("+y@20");
+        run.has(&["x@11", "y@20"]).await;
+        until("it is told", || run.heard.replayed() == run.store()).await;
+        run.ends().await;
+    }
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use kubewire_conformance::wire::{Server, Thing};
 use kubewire_informer::reflector::ReflectorOptions;
-use kubewire_listwatch::ErrorClass;
+use kubewire_listwatch::{ErrorClass, Limits};
 use serde_json::json;
 
 use crate::support::{Form, Options, Run, in_all_forms, until, within};
@@ -258,6 +258,25 @@ async fn a_page_that_fails_leaves_nothing_of_its_list() {
         assert_eq!(log, ["+a@2!", "+b@3!"], "{fault}");
         assert_eq!(server.asked().len(), 5, "{fault}: {:?}", server.asked());
         assert_eq!(run.errors().len(), 1, "{fault}: {:?}", run.errors());
+        run.ends().await;
+    }
+}
+
+/// An item beyond its limit, and a list without an end to its other members: errors that say so, and the way back.
+#[tokio::test(start_paused = true)]
+async fn an_item_that_is_too_long_fails_its_list_in_words() {
+    for body in [
+        "{\"items\":[{\"a\":\"LONG\"}],\"metadata\":{\"resourceVersion\":\"9\"}}",
+        "{\"metadata\":{\"a\":\"LONG\"},\"items\":[]}",
+    ] {
+        let body = body.replace("LONG", &"l".repeat(3 << 20));
+        let server = Server::new("LIST ×2 → $body\n LIST → [a@1] rv=10").bytes("body", body);
+        let limits = Limits::default().item(1 << 20);
+        let run = Run::<Arc<Pod>>::with(&server, Options { limits, ..Options::default() });
+        run.converges_after(&["a@1"]).await;
+        assert_eq!(run.informer.status().last_error().unwrap().error.class(), ErrorClass::TooLong);
+        assert!(run.errors().iter().all(|error| error.len() < 1000), "{:?}", run.errors());
+        assert_eq!(run.errors().len(), 2);
         run.ends().await;
     }
 }

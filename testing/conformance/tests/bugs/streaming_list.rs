@@ -152,3 +152,18 @@ async fn a_streaming_list_older_than_asked_is_refused() {
     assert!(!run.heard.log().iter().skip(1).any(|told| told.starts_with("+x")), "{:?}", run.heard.log());
     run.ends().await;
 }
+
+/// The mark comes, and then the stream ends at once, for ever (A-budget).
+#[tokio::test(start_paused = true)]
+async fn streams_that_end_right_behind_their_mark_make_no_hot_loop() {
+    for end in ["■", "CUT", "RST", "ERR:410:Expired ■", "ERR:500 …", "BM@20 ■", "$text ■"] {
+        let server = server(&format!("STREAM ×∞ → +x@9 END@20 {end}\n WATCH ×∞ → {}", end.replace("BM@20 ", "")));
+        let run = Run::<Arc<Pod>>::with(&server, streaming());
+        let requests = within(&run, Duration::from_secs(5)).await;
+        assert!((2..=10).contains(&requests), "{end}: {requests}: {:?}", server.asked());
+        assert_eq!(run.heard.log(), ["+x@9!"], "{end}");
+        server.recover();
+        server.happens("+y@21");
+        run.converges_and_ends_after(&["x@9", "y@21"]).await;
+    }
+}
