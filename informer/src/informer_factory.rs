@@ -18,19 +18,18 @@ use crate::{
     wait_for_cache_sync,
 };
 
-/// Gives out one informer for each type and scope, so that all parts of a program share its cache and its
+/// Gives out one informer for each type, resource and scope, so that all parts of a program share its cache and its
 /// watch, and starts, awaits and stops them together. Cloning gives another handle to the same factory.
 ///
 /// What to list comes from the caller, as a function from a namespace to a lister-watcher: this is where label
-/// selectors and the like belong. It is called only where there is no such informer yet.
+/// selectors and the like belong. Where there is such an informer already, the lister-watcher that it makes is asked
+/// for its [resource](ListerWatcher::resource), and dropped.
 ///
 /// Its informers have the index by namespace, as client-go's have, so that their
 /// [listers](crate::Informer::lister) need not look at every object for one namespace.
 ///
-/// An informer is found by its Rust type and its scope. One Rust type that stands for several resources
-/// (`Arc<DynamicObject>`, a struct without a resource of its own) wants
-/// [`informer_named`](Self::informer_named) with the resource's name in the scope: else the second resource
-/// gets the informer of the first.
+/// An informer is found by its Rust type, its resource and its scope. Selectors are not looked at:
+/// [`informer_named`](Self::informer_named) takes a scope that names them.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -79,10 +78,18 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    /// By type and scope.
-    members: HashMap<(TypeId, String), Member>,
+    members: HashMap<Place, Member>,
     running: Vec<RunningInformer>,
     shut_down: bool,
+}
+
+/// What an informer is found by: the type of its objects, what it lists, and where.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Place {
+    objects: TypeId,
+    /// Two dynamic resources have one type: this tells them apart.
+    resource: String,
+    scope: String,
 }
 
 struct Member {
@@ -219,15 +226,16 @@ impl SharedInformerFactory {
         scope: &str,
         lister_watcher: impl FnOnce() -> L,
     ) -> Informer<L::Object> {
-        let place = (TypeId::of::<L::Object>(), scope.to_owned());
+        let lister_watcher = lister_watcher();
+        let resource = lister_watcher.resource();
+        let place = Place { objects: TypeId::of::<L::Object>(), resource, scope: scope.to_owned() };
         if let Some(informer) = self.find(&place) {
             return informer;
         }
-        let lister_watcher = lister_watcher();
         let indexer = Indexer::with_indexers(Indexers::by_namespace()).expect("one index, so none twice");
         let mut options = self.inner.options.informer_options();
         if !scope.is_empty() {
-            options = options.description(format!("{} in {scope}", lister_watcher.resource()));
+            options = options.description(format!("{} in {scope}", place.resource));
         }
         let made = Informer::with_indexer(lister_watcher, indexer, options);
         let mut state = self.inner.state.lock();
@@ -244,7 +252,7 @@ impl SharedInformerFactory {
         }
     }
 
-    fn find<O: Object>(&self, place: &(TypeId, String)) -> Option<Informer<O>> {
+    fn find<O: Object>(&self, place: &Place) -> Option<Informer<O>> {
         self.inner.state.lock().members.get(place)?.informer.as_any().downcast_ref().cloned()
     }
 

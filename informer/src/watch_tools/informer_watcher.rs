@@ -4,9 +4,10 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use futures::{Stream, StreamExt};
+use futures::Stream;
 use kubewire_indexer::{Deleted, Object};
 use kubewire_listwatch::{ListerWatcher, RequestError, WatchEvent};
+use pin_project::pin_project;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Delivery, Informer, InformerOptions, Notification, RunningInformer, Subscription};
@@ -18,8 +19,10 @@ use crate::{Delivery, Informer, InformerOptions, Notification, RunningInformer, 
 /// tried again) and no bookmarks. What waits to be polled is kept in memory without a bound. Dropping it stops the
 /// informer.
 #[must_use = "dropping it stops the informer"]
+#[pin_project]
 pub struct InformerWatcher<O: Object> {
     informer: Informer<O>,
+    #[pin]
     changes: Subscription<O>,
     running: RunningInformer,
 }
@@ -55,9 +58,10 @@ impl<O: Object> InformerWatcher<O> {
 impl<O: Object> Stream for InformerWatcher<O> {
     type Item = Result<WatchEvent<O>, RequestError>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut this = self.project();
         loop {
-            let event = match self.changes.poll_next_unpin(cx) {
+            let event = match this.changes.as_mut().poll_next(cx) {
                 Poll::Ready(Some(Notification::Added { object, .. })) => WatchEvent::Added(object),
                 Poll::Ready(Some(Notification::Updated { new, .. })) => WatchEvent::Modified(new),
                 Poll::Ready(Some(Notification::Deleted(deleted))) => match last_known(deleted) {

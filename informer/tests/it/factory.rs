@@ -70,7 +70,7 @@ async fn each_type_and_scope_has_one_informer_that_is_started_once() {
     source.put("ns/a", "1");
     let factory = SharedInformerFactory::new(FactoryOptions::new());
     let pods = factory.informer(|_| source.clone());
-    let same = factory.informer(|_| -> Source { panic!("it is there already") });
+    let same = factory.informer(|_| other.clone());
     let log = Recorder::new();
     same.add_handler(log.clone()).unwrap();
     let nodes = factory.informer(|_| Nodes);
@@ -100,6 +100,37 @@ async fn each_type_and_scope_has_one_informer_that_is_started_once() {
     factory.start(&stop);
     settle().await;
     assert_eq!(other.requests(), (1, 1), "nothing starts after the shut-down");
+    factory.shut_down().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_resources_of_one_type_have_an_informer_each() {
+    struct Named(&'static str, Source);
+    impl ListerWatcher for Named {
+        type Object = <Source as ListerWatcher>::Object;
+        async fn list(
+            &self,
+            options: &ListOptions,
+            each: ItemSink<'_, Self::Object>,
+        ) -> Result<ListMeta, RequestError> {
+            self.1.list(options, each).await
+        }
+        async fn watch(&self, options: &WatchOptions) -> Result<WatchStream<Self::Object>, RequestError> {
+            self.1.watch(options).await
+        }
+        fn resource(&self) -> String {
+            self.0.to_owned()
+        }
+    }
+    let (mills, looms) = (Source::new(), Source::new());
+    mills.put("ns/a", "1");
+    let factory = SharedInformerFactory::new(FactoryOptions::new());
+    let mills = factory.informer(|_| Named("example.com/v1 mills", mills.clone()));
+    let looms = factory.informer(|_| Named("example.com/v1 looms", looms.clone()));
+    let stop = CancellationToken::new();
+    factory.start(&stop);
+    factory.wait_for_cache_sync(&stop, MINUTE).await.unwrap();
+    assert_eq!((mills.indexer().len(), looms.indexer().len()), (1, 0));
     factory.shut_down().await;
 }
 
