@@ -223,6 +223,14 @@ mod tests {
     }
 
     #[test]
+    fn the_selector_of_nothing_is_sent_as_one_that_selects_nothing() {
+        let mut selectors = Selectors::default();
+        selectors.add_labels(&LabelSelector::nothing());
+        let sent: LabelSelector = selectors.labels.parse().unwrap();
+        assert!([None, Some(""), Some("x")].iter().all(|label| !sent.matches(|_| *label)));
+    }
+
+    #[test]
     fn selectors_are_escaped() {
         let selectors = Selectors { labels: "app in (a,b)".into(), fields: "status.phase!=Succeeded".into() };
         assert_eq!(

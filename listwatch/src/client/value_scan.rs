@@ -115,6 +115,7 @@ mod tests {
             (r#""\\""#, Some(4)),
             ("null,", Some(4)),
             ("-1.5e+3]", Some(7)),
+            ("1E5,", Some(3)),
             ("12", None),
             (r#"{"a":"#, None),
             (r#""abcdefghijklmnop"#, None),
