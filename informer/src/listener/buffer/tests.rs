@@ -69,6 +69,28 @@ fn coalescing_keeps_the_first_old_and_the_last_new_state() {
 }
 
 #[test]
+fn a_buffer_has_told_its_initial_list_only_once_it_has_joined() {
+    let mut buffer = Buffer::<u32>::new(Buffering::Unbounded);
+    assert!(!buffer.has_told_initial(), "its list may be still to come");
+    buffer.join();
+    assert!(buffer.has_told_initial());
+}
+
+#[test]
+fn a_resync_is_left_until_its_call_has_returned() {
+    let mut buffer = Buffer::new(Buffering::Unbounded);
+    for resync in [false, true] {
+        buffer.push(&ObjectKey::cluster("k"), update(1, 1), resync);
+    }
+    let mut left = vec![buffer.has_resyncs_left()];
+    while let Next::Notification(_) = buffer.next() {
+        left.push(buffer.has_resyncs_left());
+    }
+    left.push(buffer.has_resyncs_left());
+    assert_eq!(left, [true, true, true, false]);
+}
+
+#[test]
 fn initial_additions_count_until_their_calls_have_returned() {
     for buffering in [Buffering::Unbounded, Buffering::Coalescing] {
         let mut buffer = Buffer::new(buffering);
