@@ -1,14 +1,13 @@
 //! PURE: which of two versions is the older one.
 
+use std::cmp::Ordering;
+
+use kubewire_indexer::compare_versions;
+
 /// Whether `version` is older than `other`: both are decimal numbers, of any length, and it is the smaller one.
 /// Versions of any other shape cannot be compared, and none is older.
 pub(crate) fn is_older(version: &str, other: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(version) || !digits(other) {
-        return false;
-    }
-    let (version, other) = (version.trim_start_matches('0'), other.trim_start_matches('0'));
-    (version.len(), version) < (other.len(), other)
+    compare_versions(version, other) == Some(Ordering::Less)
 }
 
 #[cfg(test)]
