@@ -65,7 +65,7 @@ impl Clock {
         let Some(manual) = &self.manual else {
             return std::thread::park_timeout(due.saturating_duration_since(self.now()));
         };
-        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        let waker = unpark_this_thread();
         let mut sleep = Sleep::manual(Arc::clone(manual), due);
         if std::pin::Pin::new(&mut sleep).poll(&mut std::task::Context::from_waker(&waker)).is_pending() {
             std::thread::park();
@@ -200,15 +200,21 @@ impl Manual {
     }
 }
 
-/// Wakes a parked thread.
+/// A waker that unparks this thread: to poll by hand in blocking code, and to wait in between by
+/// [`Clock::park_until`] or [`std::thread::park`].
+///
+/// Cost: one allocation.
 #[cfg(not(loom))]
-pub(crate) struct Unpark(pub(crate) std::thread::Thread);
+pub fn unpark_this_thread() -> Waker {
+    struct Unpark(std::thread::Thread);
 
-#[cfg(not(loom))]
-impl std::task::Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
     }
+
+    Waker::from(Arc::new(Unpark(std::thread::current())))
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::clock::{Clock, Unpark, after};
+use crate::clock::{Clock, after, unpark_this_thread};
 use crate::token_bucket::{Reservation, ReserveError, TokenBucket};
 
 /// A [`TokenBucket`] that several tasks and threads share and wait on; as client-go's `flowcontrol.RateLimiter`.
@@ -126,7 +126,7 @@ impl Throttle {
     /// # Errors
     /// The throttle is stopped. One that never has a token blocks until then.
     pub fn accept(&self) -> Result<(), WaitError> {
-        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        let waker = unpark_this_thread();
         let mut stopped = std::pin::pin!(self.shared.stop.notified());
         let (ready, held) = match self.reserve(None) {
             Ok(held) => (held.reservation.ready(), Some(held)),

@@ -48,7 +48,7 @@ impl<'a, K: Eq + Clone> Drain<'a, K> {
     /// Blocks this thread. Not for async code: await it there.
     #[cfg(not(loom))]
     pub fn block(mut self) -> DrainOutcome {
-        let waker = Waker::from(Arc::new(crate::waiting::Unpark(std::thread::current())));
+        let waker = kubewire_ratelimit::clock::unpark_this_thread();
         loop {
             if let Some(outcome) = self.outcome(&waker) {
                 return outcome;

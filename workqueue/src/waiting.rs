@@ -90,7 +90,7 @@ impl<K: Eq + Clone> Drop for Waiting<'_, K> {
 /// Blocks this thread until the get has its outcome.
 #[cfg(not(loom))]
 pub(crate) fn get_blocking<K: Eq + Clone>(shared: &Arc<Shared<K>>) -> Option<Guard<K>> {
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let waker = kubewire_ratelimit::clock::unpark_this_thread();
     let mut waiting = Waiting { shared, place: None };
     loop {
         match waiting.look(&waker) {
@@ -98,16 +98,5 @@ pub(crate) fn get_blocking<K: Eq + Clone>(shared: &Arc<Shared<K>>) -> Option<Gua
             Err(Some(due)) => shared.clock.park_until(due),
             Err(None) => std::thread::park(),
         }
-    }
-}
-
-/// Wakes a parked thread.
-#[cfg(not(loom))]
-pub(crate) struct Unpark(pub(crate) std::thread::Thread);
-
-#[cfg(not(loom))]
-impl std::task::Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
     }
 }
