@@ -5,8 +5,8 @@
 //! ```text
 //! cargo run -p kubewire-mutants                 # all of them, each by the test that it names
 //! cargo run -p kubewire-mutants -- fifo         # those whose names hold this text
-//! cargo run -p kubewire-mutants -- --find NAME  # all tests of the target: which ones catch it?
-//! cargo run -p kubewire-mutants -- --table      # write the table of README.md anew from the list
+//! cargo run -p kubewire-mutants -- --find NAME  # all tests of the package: which ones catch it?
+//! cargo run -p kubewire-mutants -- --table      # write MUTANTS.md anew from the list
 //! ```
 //!
 //! It ends with 0 if every mutant was caught, 1 if one survived, does not apply, does not build or names a test that
@@ -15,8 +15,9 @@
 //!
 //! - [`Mutant`]: an entry of the list. [`load`] reads it, [`Mutant::problems`] says what is wrong with one without
 //!   building anything; the test of this package asks that for each, so that the list cannot rot.
-//! - [`Scratch`]: the copy of the workspace, in which [`Scratch::trial`] tries a mutant; [`Verdict`] is what came of it.
-//! - [`table`]: the table for people.
+//! - [`Scratch`]: the copy of the workspace, in which [`Scratch::trial`] tries a mutant; [`Verdict`] is what came of it,
+//!   [`Catch`] which tests noticed it.
+//! - [`table()`]: the list for people, which stands in [`TABLE`].
 //!
 //! A mutant costs a build of the crate's tests and their run: some seconds. One at a time, because all share one copy.
 
@@ -28,8 +29,8 @@ mod table;
 mod test_run;
 
 pub use mutant::{Mutant, load};
-pub use scratch::{Scratch, Verdict};
-pub use table::{rewrite, table};
+pub use scratch::{Catch, Scratch, Verdict};
+pub use table::{TABLE, table};
 
 use std::path::PathBuf;
 

@@ -4,15 +4,16 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use kubewire_mutants::{Mutant, Scratch, Verdict, load, rewrite, root};
+use kubewire_mutants::{Mutant, Scratch, TABLE, Verdict, load, root};
 
-/// How long a test program may run before it counts as hanging. After 60 s a test program says which tests run on.
-const LIMIT: Duration = Duration::from_secs(180);
+/// How long a test program may run before it counts as hanging: all tests of a target take less than half of this. After
+/// 60 s a test program says which tests run on.
+const LIMIT: Duration = Duration::from_secs(90);
 
 const USAGE: &str = "usage: kubewire-mutants [--find] [TEXT…] | --table
   TEXT     only the mutants whose names hold one of these texts
-  --find   run all tests of each mutant's target, and name those that catch it
-  --table  write the table of README.md anew from the list";
+  --find   run all tests of each mutant's package, target by target up to the first that catches it, and name those
+  --table  write MUTANTS.md anew from the list";
 
 fn main() -> ExitCode {
     match begin() {
@@ -38,7 +39,7 @@ fn begin() -> io::Result<ExitCode> {
     }
     let mutants = load(&root())?;
     if table {
-        std::fs::write(root().join("testing/mutants/README.md"), rewrite(&root(), &mutants)?)?;
+        std::fs::write(root().join(TABLE), kubewire_mutants::table(&mutants))?;
         return Ok(ExitCode::SUCCESS);
     }
     let is_meant = |mutant: &&Mutant| texts.is_empty() || texts.iter().any(|text| mutant.name.contains(text));
@@ -47,7 +48,7 @@ fn begin() -> io::Result<ExitCode> {
 
 fn try_all(mutants: &[&Mutant], find: bool) -> io::Result<ExitCode> {
     let (begun, mut caught) = (Instant::now(), 0);
-    let scratch = Scratch::new(root(), LIMIT)?;
+    let scratch = Scratch::new(&root(), LIMIT)?;
     for mutant in mutants {
         let verdict = scratch.trial(mutant, find)?;
         caught += usize::from(verdict.is_caught());
@@ -62,9 +63,9 @@ fn try_all(mutants: &[&Mutant], find: bool) -> io::Result<ExitCode> {
 fn line(mutant: &Mutant, verdict: &Verdict, find: bool) -> String {
     let name = &mutant.name;
     match verdict {
-        Verdict::Caught(tests) if find => format!("caught          {name} by {}", tests.join(" ")),
+        Verdict::Caught(by) if find => format!("caught          {name} by {}: {}", by.target, by.tests.join(" ")),
         Verdict::Caught(_) => format!("caught          {name} by {}", mutant.test),
-        Verdict::Hangs(tests) if find => format!("caught (hangs)  {name} by {}", tests.join(" ")),
+        Verdict::Hangs(by) if find => format!("caught (hangs)  {name} by {}: {}", by.target, by.tests.join(" ")),
         Verdict::Hangs(_) => format!("caught (hangs)  {name} by {}", mutant.test),
         Verdict::Survived => format!("SURVIVED        {name}: {}", mutant.harm),
         Verdict::DoesNotApply(why) => format!("DOES NOT APPLY  {name}: {why}"),

@@ -82,6 +82,19 @@ impl Mutant {
         if matches!(name, "apiserver" | "conformance") { format!("testing/{name}") } else { name.to_owned() }
     }
 
+    /// The targets of the package that have tests: `lib`, and the names of its integration tests.
+    pub(crate) fn targets(&self, root: &Path) -> io::Result<Vec<String>> {
+        let mut targets = vec!["lib".to_owned()];
+        let folder = root.join(self.package_folder()).join("tests");
+        if folder.exists() {
+            for entry in fs::read_dir(folder)? {
+                let path = entry?.path();
+                targets.extend(path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned));
+            }
+        }
+        Ok(targets)
+    }
+
     /// The texts of the files in which the test may stand.
     fn test_files(&self, root: &Path) -> io::Result<Vec<String>> {
         let folder = root.join(self.package_folder());

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -13,10 +14,10 @@ use crate::test_run::{Outcome, run};
 /// What came of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Tests failed with it; these.
-    Caught(Vec<String>),
-    /// Tests did not end in time with it; these.
-    Hangs(Vec<String>),
+    /// Tests failed with it.
+    Caught(Catch),
+    /// Tests did not end in time with it.
+    Hangs(Catch),
     /// No test noticed it.
     Survived,
     /// The old text is not there, or not once; why.
@@ -25,6 +26,15 @@ pub enum Verdict {
     DoesNotBuild(String),
     /// The test that it names is not there.
     NoSuchTest,
+}
+
+/// The tests that noticed a mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Catch {
+    /// Where they are: `lib`, or the name of an integration test.
+    pub target: String,
+    /// Their paths; none where the program broke down before it could name one.
+    pub tests: Vec<String>,
 }
 
 impl Verdict {
@@ -40,63 +50,78 @@ impl Verdict {
 /// files alone, and would take a build with a bug in it for one without.
 #[derive(Debug)]
 pub struct Scratch {
-    root: PathBuf,
     copy: PathBuf,
     target: PathBuf,
     limit: Duration,
 }
 
 impl Scratch {
-    /// Brings the copy up to date with the workspace at `root`. A test may run for `limit` before it counts as hanging.
+    /// Brings the copy up to date with the workspace at `root`, which is not read any more then: it may be worked on. A
+    /// test program may run for `limit` before it counts as hanging.
     ///
     /// # Errors
     /// A file cannot be read or written.
-    pub fn new(root: PathBuf, limit: Duration) -> io::Result<Self> {
+    pub fn new(root: &Path, limit: Duration) -> io::Result<Self> {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
         let own = target.join("mutants");
         let (copy, target) = (own.join("workspace"), own.join("target"));
-        mirror(&root, &copy)?;
-        Ok(Self { root, copy, target, limit })
+        mirror(root, &copy)?;
+        Ok(Self { copy, target, limit })
     }
 
-    /// Puts the mutant into the copy, builds its test, runs it (`find`: all tests of the target) and takes it out.
+    /// Puts the mutant into the copy, builds its test, runs it and takes it out. `find`: all tests of its target, and if
+    /// none notices it, those of the other targets of the package, up to the first that does.
     ///
     /// # Errors
     /// A file cannot be read or written, or a program not be run.
     pub fn trial(&self, mutant: &Mutant, find: bool) -> io::Result<Verdict> {
-        let text = match mutant.apply(&self.root) {
+        let mutated = match mutant.apply(&self.copy) {
             Ok(text) => text,
             Err(why) => return Ok(Verdict::DoesNotApply(why)),
         };
         let file = self.copy.join(&mutant.file);
-        fs::write(&file, text)?;
-        let verdict = self.judge(mutant, find);
-        fs::copy(self.root.join(&mutant.file), &file)?;
+        let original = fs::read_to_string(&file)?;
+        fs::write(&file, mutated)?;
+        let verdict = if find { self.find(mutant) } else { self.judge(mutant, &mutant.target, Some(&mutant.test)) };
+        fs::write(&file, original)?;
         verdict
     }
 
-    fn judge(&self, mutant: &Mutant, find: bool) -> io::Result<Verdict> {
-        let binary = match self.build(mutant)? {
+    fn find(&self, mutant: &Mutant) -> io::Result<Verdict> {
+        let others = mutant.targets(&self.copy)?.into_iter().filter(|target| *target != mutant.target);
+        for target in iter::once(mutant.target.clone()).chain(others) {
+            match self.judge(mutant, &target, None)? {
+                Verdict::Survived | Verdict::NoSuchTest => {}
+                verdict => return Ok(verdict),
+            }
+        }
+        Ok(Verdict::Survived)
+    }
+
+    fn judge(&self, mutant: &Mutant, target: &str, test: Option<&str>) -> io::Result<Verdict> {
+        let binary = match self.build(mutant, target)? {
             Ok(binary) => binary,
             Err(said) => return Ok(Verdict::DoesNotBuild(said)),
         };
-        let test = (!find).then_some(mutant.test.as_str());
+        let catch = |tests| Catch { target: target.to_owned(), tests };
         Ok(match run(&binary, &self.copy.join(mutant.package_folder()), test, self.limit)? {
             Outcome::Passed(0) => Verdict::NoSuchTest,
             Outcome::Passed(_) => Verdict::Survived,
-            Outcome::Failed(tests) => Verdict::Caught(tests),
-            Outcome::Hangs(tests) => Verdict::Hangs(tests),
+            Outcome::Failed(tests) => Verdict::Caught(catch(tests)),
+            Outcome::Hangs(tests) => Verdict::Hangs(catch(tests)),
         })
     }
 
     /// The test program, or what the compiler said.
-    fn build(&self, mutant: &Mutant) -> io::Result<Result<PathBuf, String>> {
+    fn build(&self, mutant: &Mutant, target: &str) -> io::Result<Result<PathBuf, String>> {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.current_dir(&self.copy).env("CARGO_TARGET_DIR", &self.target).env("CARGO_TERM_COLOR", "never");
+        // Only the crate with the bug is built again, and nobody looks into it with a debugger.
+        cargo.env("CARGO_INCREMENTAL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0");
         // Set for the runner by the cargo that started it, and wrong for the copy.
         cargo.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_MANIFEST_PATH");
         cargo.args(["test", "--offline", "--no-run", "-p", &mutant.package]);
-        match mutant.target.as_str() {
+        match target {
             "lib" => cargo.arg("--lib"),
             target => cargo.args(["--test", target]),
         };

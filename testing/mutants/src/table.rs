@@ -1,23 +1,24 @@
-//! The table for people.
+//! The list for people.
 
 use std::fmt::Write;
-use std::fs;
-use std::io;
-use std::path::Path;
 
 use crate::Mutant;
 
-const BEGIN: &str = "<!-- the table begins; written by `cargo run -p kubewire-mutants -- --table` -->\n";
-const END: &str = "<!-- the table ends -->\n";
+/// The file that it stands in, from the root of the workspace.
+pub const TABLE: &str = "testing/mutants/MUTANTS.md";
 
-/// Each mutant, what it would do and the test that catches it, by file.
+/// The text of [`TABLE`]: each mutant, what it would do and the test that catches it, by file.
 pub fn table(mutants: &[Mutant]) -> String {
     let mut files: Vec<&str> = mutants.iter().map(|mutant| mutant.file.as_str()).collect();
     files.sort_unstable();
     files.dedup();
-    let mut text = format!("{} mutants in {} files.\n", mutants.len(), files.len());
+    let mut text = String::from(
+        "# The mutants\n\nMade of [`mutants.toml`](mutants.toml) by `cargo run -p kubewire-mutants -- --table`; what they are for, and how they \
+         are run, says the [README](README.md).\n",
+    );
+    _ = write!(text, "\n{} mutants in {} files.\n", mutants.len(), files.len());
     for file in files {
-        _ = write!(text, "\n### {file}\n\n| Mutant | What it would do | Caught by |\n|---|---|---|\n");
+        _ = write!(text, "\n## {file}\n\n| Mutant | What it would do | Caught by |\n|---|---|---|\n");
         for mutant in mutants.iter().filter(|mutant| mutant.file == file) {
             let Mutant { name, harm, package, target, test, .. } = mutant;
             let package = package.strip_prefix("kubewire-").unwrap_or(package);
@@ -25,15 +26,4 @@ pub fn table(mutants: &[Mutant]) -> String {
         }
     }
     text
-}
-
-/// README.md with the table of these mutants.
-///
-/// # Errors
-/// It cannot be read, or has lost the marks around the table.
-pub fn rewrite(root: &Path, mutants: &[Mutant]) -> io::Result<String> {
-    let readme = fs::read_to_string(root.join("testing/mutants/README.md"))?;
-    let parts = readme.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let (before, after) = parts.ok_or_else(|| io::Error::other("README.md has no marks for the table"))?;
-    Ok(format!("{before}{BEGIN}\n{}\n{END}{after}", table(mutants)))
 }
