@@ -10,6 +10,7 @@ use kubewire_listwatch::ErrorClass;
 use tokio_util::sync::CancellationToken;
 
 use crate::reflector::ReflectorError;
+use crate::sync::sleep;
 use crate::{Informer, Registration, Stopped};
 
 /// Something that becomes synced: an informer, or one of its handlers.
@@ -183,7 +184,7 @@ async fn wait<'a, C: CacheSync + ?Sized + 'a>(
         },
         () = stop.cancelled() => CacheSyncReason::Cancelled,
         () = one_refused(&caches, refused) => CacheSyncReason::Refused,
-        () = tokio::time::sleep(timeout) => CacheSyncReason::TimedOut(timeout),
+        () = sleep(timeout) => CacheSyncReason::TimedOut(timeout),
     };
     let unsynced = caches.iter().filter(|cache| !cache.has_synced()).map(|cache| (cache.name(), cache.hindrance()));
     Err(CacheSyncError { reason, unsynced: unsynced.collect() })
@@ -207,7 +208,7 @@ async fn one_refused<C: CacheSync + ?Sized>(caches: &[&C], refused: impl Fn(Erro
         _ => false,
     };
     while !caches.iter().any(is_refused) {
-        tokio::time::sleep(POLL_PERIOD).await;
+        sleep(POLL_PERIOD).await;
     }
 }
 

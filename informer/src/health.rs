@@ -17,6 +17,8 @@ pub(crate) struct Health {
     pub(crate) store_synced: Latch,
     /// The store does not change any more.
     pub(crate) stopped: Latch,
+    /// It has stopped, and all its tasks have ended.
+    pub(crate) ended: Latch,
     /// Why it ended though nobody asked for it.
     pub(crate) panic: OnceLock<RunError>,
 }

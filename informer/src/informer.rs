@@ -9,8 +9,6 @@ use futures::future::BoxFuture;
 use kubewire_indexer::{IndexConflict, Indexer, Indexers, Lister, Object};
 use kubewire_listwatch::ListerWatcher;
 use kubewire_ratelimit::Clock;
-use parking_lot::Mutex;
-use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::health::Health;
@@ -19,6 +17,7 @@ use crate::listeners::Listeners;
 use crate::processing::Applier;
 use crate::reflector::resource_version::is_older;
 use crate::reflector::{Reflector, ReflectorMonitor, ReflectorOptions, RunError};
+use crate::sync::{Handle, Mutex};
 use crate::{
     DeltaFifo, DeltaFifoOptions, HandlerOptions, InformerOptions, InformerStatus, Registration, ResourceEventHandler,
     RunningInformer, Stopped, Subscription,
@@ -188,7 +187,13 @@ impl<O: Object> Informer<O> {
         let never_started = self.core.reflector.lock().take();
         if never_started.is_some() {
             self.core.end();
+            self.core.health.ended.set();
         }
+    }
+
+    /// Waits until it has stopped and all its tasks have ended. Cancel-safe.
+    pub(crate) async fn ended(&self) {
+        self.core.health.ended.wait().await;
     }
 
     /// The store. Whoever writes into it cheats all others.
@@ -295,25 +300,30 @@ impl<O: Object> Informer<O> {
 impl<O: Object> Core<O> {
     /// Runs until it is stopped: the reflector in a task of its own, the handlers each in theirs, and the store
     /// in this one.
-    async fn run(
+    fn run(
         self: Arc<Self>,
         reflector: impl Future<Output = Result<(), RunError>> + Send + 'static,
         stop: CancellationToken,
-    ) {
-        // Also where the runtime is shut down and drops this future, or where an object panics.
+    ) -> impl Future<Output = ()> + Send {
+        // Both also where the runtime is shut down and drops this future, before its first poll too, and where an
+        // object panics.
+        let ended = EndedOnDrop(Arc::clone(&self.health));
         let end = EndOnDrop(Arc::clone(&self));
-        let this = Arc::clone(&self);
-        let reflector = tokio::spawn(async move {
-            if let Err(panic) = reflector.await {
-                let _ = this.health.panic.set(panic);
-            }
-            this.stop.cancel();
-        });
-        self.process(&stop).await;
-        drop(end);
-        // It has caught its panics itself.
-        let _ = reflector.await;
-        self.listeners.ended().await;
+        async move {
+            let _ended = ended;
+            let this = Arc::clone(&self);
+            let reflector = Handle::current().spawn(async move {
+                if let Err(panic) = reflector.await {
+                    let _ = this.health.panic.set(panic);
+                }
+                this.stop.cancel();
+            });
+            self.process(&stop).await;
+            drop(end);
+            // It has caught its panics itself.
+            let _ = reflector.await;
+            self.listeners.ended().await;
+        }
     }
 
     /// Moves what the reflector has queued into the store, and tells the handlers.
@@ -359,6 +369,15 @@ struct EndOnDrop<O: Object>(Arc<Core<O>>);
 impl<O: Object> Drop for EndOnDrop<O> {
     fn drop(&mut self) {
         self.0.end();
+    }
+}
+
+/// Says that all tasks have ended.
+struct EndedOnDrop(Arc<Health>);
+
+impl Drop for EndedOnDrop {
+    fn drop(&mut self) {
+        self.0.ended.set();
     }
 }
 

@@ -6,13 +6,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use hashbrown::HashMap;
 use kubewire_indexer::{Indexer, Indexers, Object};
 use kubewire_listwatch::{BoxError, ListerWatcher};
-use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::reflector::ReflectorOptions;
+use crate::sync::Mutex;
 use crate::{
     CacheSync, CacheSyncError, Delivery, Informer, InformerOptions, RunningInformer, Transform, TransformError,
     wait_for_cache_sync,
@@ -102,6 +104,7 @@ trait AnyInformer: CacheSync {
     fn as_any(&self) -> &dyn Any;
     fn start(&self, stop: CancellationToken) -> RunningInformer;
     fn stop(&self);
+    fn ended(&self) -> BoxFuture<'_, ()>;
 }
 
 impl<O: Object> AnyInformer for Informer<O> {
@@ -115,6 +118,10 @@ impl<O: Object> AnyInformer for Informer<O> {
 
     fn stop(&self) {
         self.stop();
+    }
+
+    fn ended(&self) -> BoxFuture<'_, ()> {
+        self.ended().boxed()
     }
 }
 
@@ -310,6 +317,10 @@ impl SharedInformerFactory {
             (std::mem::take(&mut state.running), members)
         };
         members.iter().for_each(|informer| informer.stop());
+        // Also those that a start has just begun and not put down yet.
+        for informer in &members {
+            informer.ended().await;
+        }
         for informer in running {
             informer.join().await;
         }

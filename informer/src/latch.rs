@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use tokio::sync::Notify;
+use crate::sync::{AtomicBool, Notify};
 
 /// Set once, never taken back. Clones share it. Reading it takes no lock.
 #[derive(Clone, Default)]

@@ -153,6 +153,8 @@ mod known_objects;
 mod latch;
 mod listener;
 mod listeners;
+#[cfg(all(shuttle, test))]
+mod models;
 mod namespaced_informers;
 mod notification;
 mod panics;
@@ -164,6 +166,7 @@ mod resync;
 mod running_informer;
 mod status;
 mod subscription;
+mod sync;
 mod sync_track;
 pub mod watch_tools;
 

@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kubewire_indexer::{Indexer, Object};
-use parking_lot::Mutex;
-use tokio::runtime::Handle;
-use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::health::Health;
 use crate::listener::{AnyListener, Listener};
 use crate::notification::Told;
 use crate::resync::{self, ResyncTimer};
+use crate::sync::{Handle, Mutex, Notify};
 use crate::{HandlerOptions, HandlerStatus, Notification, ResourceEventHandler, Stopped};
 
 /// Who is told. All changes come from one task, so that a newcomer can be told of the store between two of them:
@@ -98,7 +97,8 @@ impl<O: Object> Listeners<O> {
             Phase::New => None,
             Phase::Running(runtime) => Some(runtime.clone()),
         };
-        let handler = runtime.as_ref().and_then(|_| entry.handler.take());
+        // With a token from under the lock, so that a stop waits for what is spawned after it.
+        let handler = runtime.as_ref().and_then(|_| Some((entry.handler.take()?, self.tasks.token())));
         entry.has_task = handler.is_some();
         entry.is_new = runtime.is_some();
         state.entries.push(entry);
@@ -107,8 +107,8 @@ impl<O: Object> Listeners<O> {
         drop(former);
         match runtime {
             Some(runtime) => {
-                if let Some(handler) = handler {
-                    self.spawn(Arc::clone(&listener), handler, &runtime);
+                if let Some((handler, token)) = handler {
+                    self.spawn(Arc::clone(&listener), handler, token, &runtime);
                 }
                 self.joining.notify_one();
             }
@@ -141,25 +141,28 @@ impl<O: Object> Listeners<O> {
             .iter_mut()
             .filter_map(|entry| {
                 entry.has_task = entry.handler.is_some();
-                Some((Arc::clone(&entry.listener), entry.handler.take()?))
+                Some((Arc::clone(&entry.listener), entry.handler.take()?, self.tasks.token()))
             })
             .collect();
         state.phase = Phase::Running(runtime.clone());
         drop(state);
-        for (listener, handler) in handlers {
-            self.spawn(listener, handler, &runtime);
+        for (listener, handler, token) in handlers {
+            self.spawn(listener, handler, token, &runtime);
         }
         check_period
     }
 
-    fn spawn(&self, listener: Arc<Listener<O>>, Handler { handler, own_thread }: Handler<O>, runtime: &Handle) {
-        let calls = listener.run(handler);
+    /// Begins to call a handler. Its task counts among those that are waited for since there is the token.
+    fn spawn(&self, listener: Arc<Listener<O>>, handler: Handler<O>, token: TaskTrackerToken, runtime: &Handle) {
+        let Handler { handler, own_thread } = handler;
+        let calls = self.tasks.track_future(listener.run(handler));
         if own_thread {
             let inside = runtime.clone();
-            self.tasks.spawn_blocking_on(move || inside.block_on(calls), runtime);
+            runtime.spawn_blocking(move || inside.block_on(calls));
         } else {
-            self.tasks.spawn_on(calls, runtime);
+            runtime.spawn(calls);
         }
+        drop(token);
     }
 
     /// Takes nobody in any more, and lets everybody go after the call that is running.

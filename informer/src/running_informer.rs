@@ -1,7 +1,8 @@
 //! An informer at work.
 
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+use crate::sync::JoinHandle;
 
 /// An informer that was started; it owns the informer's tasks. Dropping it stops the informer.
 #[derive(Debug)]

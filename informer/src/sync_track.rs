@@ -4,11 +4,12 @@
 use std::future::Future;
 use std::hash::Hash;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 
 use hashbrown::HashSet;
-use parking_lot::Mutex;
 use tokio::sync::OnceCell;
+
+use crate::sync::{AtomicI64, Mutex};
 
 /// Follows a first list whose items are dealt with in any order, by many tasks: it is synced when the source
 /// is, and no item that was started is outstanding.

@@ -5,12 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use kubewire_indexer::{Deleted, Object, ObjectKey};
-use parking_lot::Mutex;
-use tokio::sync::Notify;
 
 use super::state::{State, Taken};
 use crate::latch::Latch;
 use crate::panics::panic_text;
+use crate::sync::{Mutex, Notified, Notify};
 use crate::{AdmitError, Admitted, Delivery, Deltas, KnownObjects, ReflectorStore, Replacement, TransformError};
 
 /// A function over every object that comes in, run once before anything else sees the object.
@@ -229,7 +228,7 @@ impl<O: Object> DeltaFifo<O> {
     }
 
     /// Resolves at the next change of [`applied_version`](Self::applied_version) after the call.
-    pub(crate) fn version_moved(&self) -> tokio::sync::futures::Notified<'_> {
+    pub(crate) fn version_moved(&self) -> Notified<'_> {
         self.shared.version_moved.notified()
     }
 

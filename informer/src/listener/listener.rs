@@ -2,18 +2,18 @@
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
 use kubewire_indexer::{Deleted, Object, ObjectKey};
-use parking_lot::Mutex;
 
 use super::buffer::{Buffer, Buffering, Next};
 use crate::health::Health;
 use crate::latch::Latch;
 use crate::listeners::Listeners;
 use crate::panics::panic_text;
+use crate::sync::{AtomicBool, AtomicU64, Mutex};
 use crate::{HandlerStatus, Notification, ResourceEventHandler};
 
 /// One handler, or one subscription: what waits for it, and how it is doing.
@@ -131,15 +131,21 @@ impl<O: Object> Listener<O> {
     }
 
     /// Calls the handler until the listener is removed or the informer stops.
-    pub(crate) async fn run(self: Arc<Self>, mut handler: Box<dyn ResourceEventHandler<O>>) {
-        // Also where the runtime is shut down and drops this future.
-        let _end = EndOnDrop(&self);
-        while let Some(notification) = poll_fn(|cx| self.poll_next(cx)).await {
-            self.call(&mut *handler, notification);
-            self.told();
-            tokio::task::coop::consume_budget().await;
+    pub(crate) fn run(
+        self: Arc<Self>,
+        mut handler: Box<dyn ResourceEventHandler<O>>,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        // Also where the runtime is shut down and drops this future, before its first poll too.
+        let end = EndOnDrop(Arc::clone(&self));
+        async move {
+            let _end = end;
+            while let Some(notification) = poll_fn(|cx| self.poll_next(cx)).await {
+                self.call(&mut *handler, notification);
+                self.told();
+                tokio::task::coop::consume_budget().await;
+            }
+            drop(handler);
         }
-        drop(handler);
     }
 
     fn call(&self, handler: &mut dyn ResourceEventHandler<O>, notification: Notification<O>) {
@@ -178,9 +184,9 @@ impl<O: Object> Subject<O> {
     }
 }
 
-struct EndOnDrop<'a, O: Object>(&'a Listener<O>);
+struct EndOnDrop<O: Object>(Arc<Listener<O>>);
 
-impl<O: Object> Drop for EndOnDrop<'_, O> {
+impl<O: Object> Drop for EndOnDrop<O> {
     fn drop(&mut self) {
         self.0.close();
         self.0.end();

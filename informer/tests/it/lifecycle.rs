@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::FutureExt;
 use kubewire_indexer::Indexers;
 use kubewire_informer::{
     AddIndexersError, InformerPhase, Stopped, WaitForVersionError, new_indexer_informer, wait_for_cache_sync,
@@ -190,6 +191,24 @@ fn the_end_of_the_runtime_ends_the_informer() {
     });
     drop(runtime);
     assert!(informer.is_stopped() && registration.is_removed());
+    drop(running);
+}
+
+#[test]
+fn the_end_of_the_runtime_ends_an_informer_and_handlers_whose_tasks_have_not_run_yet() {
+    let informer = Source::new().informer();
+    let early = informer.add_handler(Recorder::new()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let (running, late) = runtime.block_on(async {
+        let running = informer.start(CancellationToken::new());
+        (running, informer.add_handler(Recorder::new()).unwrap())
+    });
+    drop(runtime);
+    assert!(informer.is_stopped());
+    for registration in [early, late] {
+        assert!(registration.is_removed());
+        assert!(registration.shut_down().now_or_never().is_some(), "nobody will call it any more");
+    }
     drop(running);
 }
 
