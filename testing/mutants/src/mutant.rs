@@ -24,6 +24,8 @@ pub struct Mutant {
     pub target: String,
     /// The path of that test within its target.
     pub test: String,
+    /// The `--cfg` with which the test is built: `loom` or `shuttle`, for a model. None for other tests.
+    pub cfg: Option<String>,
     /// What the bug would do to a user.
     pub harm: String,
 }

@@ -125,6 +125,12 @@ impl Scratch {
             "lib" => cargo.arg("--lib"),
             target => cargo.args(["--test", target]),
         };
+        if let Some(cfg) = &mutant.cfg {
+            // Other flags are other dependencies: in a folder of their own, so that the rest is not built again.
+            cargo.env("RUSTFLAGS", format!("--cfg {cfg}")).env("CARGO_TARGET_DIR", self.target.join(cfg));
+            // loom tries all orders there are.
+            cargo.args((cfg == "loom").then_some("--release"));
+        }
         let output = cargo.output()?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         if !output.status.success() {
