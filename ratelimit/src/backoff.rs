@@ -129,6 +129,15 @@ mod tests {
     }
 
     #[test]
+    fn a_delay_that_equals_the_cap_is_not_above_it_and_costs_no_steps() {
+        let mut backoff = Backoff::new(Duration::from_millis(10)).factor(2.0).cap(Duration::from_millis(20)).steps(9);
+        assert_eq!(millis(&mut backoff, 1, 0.0), [10]);
+        assert_eq!(backoff.steps_left(), 8);
+        assert_eq!(millis(&mut backoff, 2, 0.0), [20, 20]);
+        assert_eq!(backoff.steps_left(), 0);
+    }
+
+    #[test]
     fn without_steps_the_delay_stays() {
         let mut backoff = Backoff::new(Duration::from_millis(10)).factor(2.0).steps(2);
         assert_eq!(millis(&mut backoff, 5, 0.0), [10, 20, 40, 40, 40]);

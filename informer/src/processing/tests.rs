@@ -162,3 +162,13 @@ fn whether_a_state_is_new_is_decided_by_the_version_that_the_server_gave() {
     assert_eq!(rig.apply(vec![gone]), [["-a@?"]]);
     assert!(rig.applier.original_versions.is_empty());
 }
+
+#[test]
+fn a_deletion_forgets_the_version_that_the_server_gave() {
+    let mut rig = Rig::new(&[]);
+    let stripped = Admitted { original_version: Some(Arc::from("1")), ..item("a", "") };
+    rig.apply(vec![Delta::Added(stripped)]);
+    assert_eq!(rig.applier.original_versions.len(), 1);
+    rig.apply(vec![Delta::Deleted(Deleted::Known(item("a", "").object))]);
+    assert!(rig.applier.original_versions.is_empty());
+}

@@ -116,8 +116,8 @@ impl Scratch {
     fn build(&self, mutant: &Mutant, target: &str) -> io::Result<Result<PathBuf, String>> {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.current_dir(&self.copy).env("CARGO_TARGET_DIR", &self.target).env("CARGO_TERM_COLOR", "never");
-        // Only the crate with the bug is built again, and nobody looks into it with a debugger.
-        cargo.env("CARGO_INCREMENTAL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0");
+        // Only the crate with the bug is built again.
+        cargo.env("CARGO_INCREMENTAL", "1");
         // Set for the runner by the cargo that started it, and wrong for the copy.
         cargo.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_MANIFEST_PATH");
         cargo.args(["test", "--offline", "--no-run", "-p", &mutant.package]);

@@ -77,6 +77,16 @@ fn one_get_keeps_the_time_and_the_first_in_line_is_served() {
 }
 
 #[test]
+fn a_delayed_key_wakes_one_get_though_several_came_after_it() {
+    let (time, queue) = timed();
+    queue.add_after("a", 10 * MS);
+    let (mut first, second) = (waiting(&queue), waiting(&queue));
+    time.advance(10 * MS);
+    assert_eq!([first.is_woken(), second.is_woken()], [true, false], "the first keeps the time for all");
+    assert_eq!(first.settle(), Some(Some("a")));
+}
+
+#[test]
 fn an_earlier_moment_wakes_who_keeps_the_time() {
     let (time, queue) = timed();
     queue.add_after("later", 3600 * SECOND);
