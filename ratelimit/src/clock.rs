@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
 use crate::sleep::Sleep;
+use crate::sync::{Mutex, thread};
 
 /// A monotonic clock: the system's, or one that a test moves by hand.
 ///
@@ -60,15 +59,18 @@ impl Clock {
 
     /// Parks this thread until `due`, or until somebody unparks it, or for no reason: look at the time, then call it
     /// again, as with [`std::thread::park`]. Needs no runtime.
-    #[cfg(not(loom))]
     pub fn park_until(&self, due: Instant) {
         let Some(manual) = &self.manual else {
-            return std::thread::park_timeout(due.saturating_duration_since(self.now()));
+            #[cfg(not(loom))]
+            return thread::park_timeout(due.saturating_duration_since(self.now()));
+            // Under loom there is no timer but a manual clock's.
+            #[cfg(loom)]
+            return thread::park();
         };
         let waker = unpark_this_thread();
         let mut sleep = Sleep::manual(Arc::clone(manual), due);
         if std::pin::Pin::new(&mut sleep).poll(&mut std::task::Context::from_waker(&waker)).is_pending() {
-            std::thread::park();
+            thread::park();
         }
     }
 }
@@ -204,9 +206,8 @@ impl Manual {
 /// [`Clock::park_until`] or [`std::thread::park`].
 ///
 /// Cost: one allocation.
-#[cfg(not(loom))]
 pub fn unpark_this_thread() -> Waker {
-    struct Unpark(std::thread::Thread);
+    struct Unpark(thread::Thread);
 
     impl std::task::Wake for Unpark {
         fn wake(self: Arc<Self>) {
@@ -214,7 +215,7 @@ pub fn unpark_this_thread() -> Waker {
         }
     }
 
-    Waker::from(Arc::new(Unpark(std::thread::current())))
+    Waker::from(Arc::new(Unpark(thread::current())))
 }
 
 #[cfg(test)]
@@ -264,13 +265,13 @@ mod tests {
         let time = ManualClock::new();
         let clock = time.clock();
         let due = time.now() + Duration::from_secs(3600);
-        let thread = std::thread::spawn(move || {
+        let thread = thread::spawn(move || {
             while clock.now() < due {
                 clock.park_until(due);
             }
         });
         while time.next_wake().is_none() {
-            std::thread::yield_now();
+            thread::yield_now();
         }
         time.advance(Duration::from_secs(3600));
         thread.join().unwrap();

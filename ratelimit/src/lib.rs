@@ -94,6 +94,12 @@ mod rate_limiter;
 mod retry;
 mod sleep;
 #[cfg(not(loom))]
+mod sync;
+#[cfg(loom)]
+#[doc(hidden)]
+#[allow(missing_docs)]
+pub mod sync;
+#[cfg(not(loom))]
 mod throttle;
 mod token_bucket;
 

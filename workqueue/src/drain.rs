@@ -9,6 +9,7 @@ use kubewire_ratelimit::{Sleep, clock::after};
 
 use crate::drains::{DrainMode, DrainOutcome};
 use crate::shared::{Inner, Shared};
+use crate::sync::park;
 
 /// Waits until what a drain waits for is done; made by
 /// [`Queue::shut_down_with_drain`](crate::Queue::shut_down_with_drain) and
@@ -46,7 +47,6 @@ impl<'a, K: Eq + Clone> Drain<'a, K> {
     }
 
     /// Blocks this thread. Not for async code: await it there.
-    #[cfg(not(loom))]
     pub fn block(mut self) -> DrainOutcome {
         let waker = kubewire_ratelimit::clock::unpark_this_thread();
         loop {
@@ -55,7 +55,7 @@ impl<'a, K: Eq + Clone> Drain<'a, K> {
             }
             match self.deadline {
                 Some(deadline) => self.shared.clock.park_until(deadline),
-                None => std::thread::park(),
+                None => park(),
             }
         }
     }

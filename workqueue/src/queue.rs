@@ -140,7 +140,6 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     }
 
     /// As [`get`](Self::get), but blocks this thread. Needs no runtime. Not for async code.
-    #[cfg(not(loom))]
     pub fn get_blocking(&self) -> Option<Guard<K>> {
         crate::waiting::get_blocking(&self.shared)
     }

@@ -8,6 +8,7 @@ use kubewire_ratelimit::Sleep;
 
 use crate::guard::Guard;
 use crate::shared::{Look, Shared};
+use crate::sync::park;
 
 /// The future of [`Queue::get`](crate::Queue::get).
 ///
@@ -88,7 +89,6 @@ impl<K: Eq + Clone> Drop for Waiting<'_, K> {
 }
 
 /// Blocks this thread until the get has its outcome.
-#[cfg(not(loom))]
 pub(crate) fn get_blocking<K: Eq + Clone>(shared: &Arc<Shared<K>>) -> Option<Guard<K>> {
     let waker = kubewire_ratelimit::clock::unpark_this_thread();
     let mut waiting = Waiting { shared, place: None };
@@ -96,7 +96,7 @@ pub(crate) fn get_blocking<K: Eq + Clone>(shared: &Arc<Shared<K>>) -> Option<Gua
         match waiting.look(&waker) {
             Ok(outcome) => return outcome,
             Err(Some(due)) => shared.clock.park_until(due),
-            Err(None) => std::thread::park(),
+            Err(None) => park(),
         }
     }
 }

@@ -32,7 +32,6 @@ fn consume(fifo: &DeltaFifo<PodRef>, out: &AtomicUsize) -> Vec<String> {
     taken
 }
 
-/// Bugs: the end of an entry wakes nobody; an addition wakes nobody.
 #[test]
 fn each_entry_goes_to_one_of_two_consumers_and_never_to_both_at_a_time() {
     model(|| {
@@ -57,7 +56,6 @@ fn each_entry_goes_to_one_of_two_consumers_and_never_to_both_at_a_time() {
     });
 }
 
-/// Bugs: a pop does not look again once it is listed; the last entry's end does not wake all.
 #[test]
 fn a_close_ends_all_pops_once_nothing_waits() {
     model(|| {
@@ -75,7 +73,6 @@ fn a_close_ends_all_pops_once_nothing_waits() {
     });
 }
 
-/// Bug: what a dropped pop was woken for is told to nobody else.
 #[test]
 fn a_pop_that_is_dropped_leaves_its_entry_to_another() {
     model(|| {
@@ -109,7 +106,6 @@ fn a_pop_that_is_dropped_leaves_its_entry_to_another() {
     });
 }
 
-/// Bug: the end of the last entry does not set the latch.
 #[test]
 fn who_waits_for_the_first_list_is_woken_when_all_of_it_is_processed() {
     model(|| {

@@ -11,7 +11,6 @@ use super::model;
 use crate::latch::Latch;
 use crate::{AsyncTracker, Lazy, SingleFileTracker};
 
-/// Bug: the flag is read before the wait is listed.
 #[test]
 fn a_set_latch_wakes_all_who_wait_or_will_wait() {
     model(|| {
@@ -25,7 +24,6 @@ fn a_set_latch_wakes_all_who_wait_or_will_wait() {
     });
 }
 
-/// Bug: `notify_one` in place of `notify_waiters`.
 #[test]
 fn a_wait_that_is_dropped_takes_no_wake_up_away() {
     model(|| {
@@ -44,7 +42,6 @@ fn a_wait_that_is_dropped_takes_no_wake_up_away() {
     });
 }
 
-/// Bug: `finished` does not look whether it was the last.
 #[test]
 fn a_tracker_is_synced_by_whoever_comes_last_and_not_before() {
     model(|| {
@@ -67,7 +64,6 @@ fn a_tracker_is_synced_by_whoever_comes_last_and_not_before() {
     });
 }
 
-/// Bug: the count is read before the flag.
 #[test]
 fn a_count_is_not_taken_for_synced_while_an_item_is_outstanding() {
     model(|| {
@@ -90,7 +86,6 @@ fn a_count_is_not_taken_for_synced_while_an_item_is_outstanding() {
     });
 }
 
-/// Bug: `invalidate` does nothing while a value is computed.
 #[test]
 fn a_lazy_value_is_never_older_than_the_last_invalidation() {
     model(|| {

@@ -28,7 +28,6 @@ fn push_all(world: &World, listener: &Listener<PodRef>) {
     listener.push(&key("a"), added(LAST), false);
 }
 
-/// Bugs: the waker is put down in another lock than the look; a push wakes nobody.
 #[test]
 fn a_handler_that_lags_behind_is_told_the_net_change_and_always_the_last_state() {
     for buffering in [Buffering::Unbounded, Buffering::Coalescing] {
@@ -50,7 +49,6 @@ fn a_handler_that_lags_behind_is_told_the_net_change_and_always_the_last_state()
     }
 }
 
-/// Bugs: the close drops what waits under the lock; the close wakes nobody.
 #[test]
 fn a_close_at_any_moment_ends_the_calls_and_frees_what_waits() {
     model(|| {
@@ -74,7 +72,6 @@ fn a_close_at_any_moment_ends_the_calls_and_frees_what_waits() {
     });
 }
 
-/// Bug: the close drops what waits under the lock.
 #[test]
 fn a_stream_that_is_dropped_while_it_is_told_frees_what_waits() {
     model(|| {
@@ -95,7 +92,6 @@ fn a_stream_that_is_dropped_while_it_is_told_frees_what_waits() {
     });
 }
 
-/// Bug: the close does not set its latch.
 #[test]
 fn who_waits_for_a_handler_to_be_synced_learns_that_it_was_removed() {
     model(|| {

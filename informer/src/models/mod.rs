@@ -14,6 +14,8 @@
 //! steps sooner). A model that never ends is a deadlock or a lost wake-up, and shuttle reports it. In all of them
 //! each object, handler and waker looks whether a lock is held where it is called, dropped or woken.
 //!
+//! Bugs that these models catch stand in `testing/mutants/mutants.toml`, those with `cfg = "shuttle"`.
+//!
 //! What is modelled is the code as it is: only the locks, the flags and the spawning are shuttle's, and before each
 //! step of a tokio `Notify` others may go on. Steps take place in one order for all (no weak memory): flags are `SeqCst`
 //! where their order counts.
