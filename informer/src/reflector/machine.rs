@@ -115,6 +115,8 @@ pub(crate) struct Machine {
     last_version: String,
     /// Invariant 4.
     version_unavailable: bool,
+    /// The version that the last list was asked for, if that was in pages and it answered with just that one; else empty.
+    exact_version: String,
     /// The first list, at version 0, came in pages: this server answers it without a watch cache.
     paginated_result: bool,
     /// Lists in a row that were refused because they were older than asked.
@@ -201,6 +203,7 @@ impl Machine {
             random,
             last_version: String::new(),
             version_unavailable: false,
+            exact_version: String::new(),
             paginated_result: false,
             older_answers: 0,
             quick_streams: 0,

@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("kubewire-mutants", &[]),
     // What is built from the blocks, and depended on by nobody.
     ("kubewire-examples", ANY),
+    ("kubewire-realcluster", ANY),
     ("kubewire-benches", ANY),
 ];
 

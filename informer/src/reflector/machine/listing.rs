@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use kubewire_listwatch::{ErrorClass, ListMeta, ListOptions, RequestError};
+use kubewire_listwatch::{ErrorClass, ListMeta, ListOptions, RequestError, VersionMatch};
 
 use super::{AfterReplace, Listing, Machine, State, Step, Weight};
 use crate::reflector::page_walk::{PageWalk, Walk};
@@ -43,6 +43,10 @@ impl Machine {
 
     fn ask_list(&mut self, version: Option<String>, limit: Option<u32>, from_zero: bool, retry: bool) -> Step {
         let mut options = ListOptions::default();
+        // Servers take a version beside a limit for "exactly this one", which the watch cache may have forgotten.
+        // (Where the pages are client-go's own, the request is client-go's too.)
+        let is_at_least = self.rules.page_size.is_some() && !matches!(version.as_deref(), None | Some("0"));
+        options.resource_version_match = is_at_least.then_some(VersionMatch::NotOlderThan);
         options.resource_version = version;
         options.limit = limit;
         let walk = PageWalk::new(options.clone(), true);
@@ -80,7 +84,8 @@ impl Machine {
 
     fn list_done(&mut self, now: Instant, version: String, paginated: bool) -> Step {
         let State::Listing(listing) = &self.state else { return self.out_of_turn(now) };
-        let (asked, from_zero) = (listing.walk.first().resource_version.clone(), listing.from_zero);
+        let (first, from_zero) = (listing.walk.first(), listing.from_zero);
+        let (asked, limited) = (first.resource_version.clone(), first.limit.is_some());
         if version.is_empty() {
             return self.list_failed(now, ReflectorErrorKind::NoListVersion);
         }
@@ -88,6 +93,7 @@ impl Machine {
             return self.list_failed(now, kind);
         }
         self.paginated_result |= from_zero && paginated;
+        self.exact_version = asked.filter(|asked| limited && *asked == version).unwrap_or_default();
         self.take_in(version, AfterReplace::OpenWatch)
     }
 
@@ -121,6 +127,15 @@ impl Machine {
             self.version_unavailable = true;
         }
         Some(kind)
+    }
+
+    /// A watch was refused, or ended, because its version has expired. If a list in pages has answered with just that
+    /// version when asked for it, it would do so again and again: the server still has the state, but no longer the
+    /// changes behind it. Then the most recent state is asked for.
+    pub(super) fn version_expired(&mut self, error: &RequestError) {
+        if error.class() == ErrorClass::Expired && self.last_version == self.exact_version {
+            self.version_unavailable = true;
+        }
     }
 
     fn list_failed(&mut self, now: Instant, kind: ReflectorErrorKind) -> Step {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kubewire_listwatch::{ErrorClass, ListMeta, ListOptions, RequestError, Status, WatchOptions};
+use kubewire_listwatch::{ErrorClass, ListMeta, ListOptions, RequestError, Status, VersionMatch, WatchOptions};
 use kubewire_ratelimit::Random;
 
 use super::{Activity, Change, Heard, Machine, Note, Rang, Rules, Step, Weight};
@@ -157,7 +157,6 @@ pub(super) fn print(step: &Step) -> String {
 }
 
 fn print_list(options: &ListOptions, anew: bool) -> String {
-    assert_eq!(options.resource_version_match, None);
     assert_eq!(options.continue_token.is_none(), anew, "only a continuation goes on with what was gathered");
     let mut text = match (&options.continue_token, &options.resource_version) {
         (Some(token), None) => format!("list ={token}"),
@@ -165,6 +164,11 @@ fn print_list(options: &ListOptions, anew: bool) -> String {
         (None, Some(version)) => format!("list {version}"),
         (Some(_), Some(_)) => panic!("a version beside a token"),
     };
+    match options.resource_version_match {
+        None => {}
+        Some(VersionMatch::NotOlderThan) if options.resource_version.is_some() => text.push_str(" or later"),
+        Some(rule) => panic!("{rule:?} has no place here"),
+    }
     if let Some(limit) = options.limit {
         text.push_str(&format!(" limit {limit}"));
     }

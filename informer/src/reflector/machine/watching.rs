@@ -88,6 +88,7 @@ impl Machine {
         if is_retried_as_it_is(error) {
             self.back_off(now, error.retry_after(), Wake::Watch)
         } else {
+            self.version_expired(error);
             self.end_cycle(now, error.retry_after())
         }
     }
@@ -164,6 +165,7 @@ impl Machine {
         } else if internal && self.internal_errors.may_retry(now) {
             self.watch_again(now, age, objects)
         } else {
+            self.version_expired(error);
             self.end_cycle(now, error.retry_after())
         }
     }
