@@ -94,23 +94,24 @@ impl<O: Object> Applier<O> {
         }
     }
 
-    /// Takes in a list in one step. Told are first the deletions of what it lacks, then its objects in the
-    /// order of the list, each against the store as it was before.
+    /// Takes in a list in one step. Told are first the deletions of what it lacks, in the store's order, then its objects
+    /// in the order of the list, each against the store as it was before, or against its former state in a list that has
+    /// it twice.
     fn replace(&mut self, list: Replacement<O>, initial: bool) -> Vec<Told<O>> {
-        let before: HashMap<ObjectKey, O> = self.indexer.store().entries().into_iter().collect();
+        let before = self.indexer.store().entries();
         let (gone, staying) = unlisted(&before, &list);
-        let formers: Vec<_> = list.items.iter().map(|item| self.original_versions.get(&item.key).cloned()).collect();
         if !self.original_versions.is_empty() {
-            let staying: HashSet<&ObjectKey> = staying.iter().map(|(key, _)| key).collect();
-            self.original_versions.retain(|key, _| staying.contains(key));
+            let gone: HashSet<&ObjectKey> = gone.iter().map(|(key, _)| key).collect();
+            self.original_versions.retain(|key, _| !gone.contains(key));
         }
         let listed = list.items.iter().map(|item| (item.key.clone(), item.object.clone()));
         self.indexer.replace_entries(staying.into_iter().chain(listed), &list.resource_version);
         let mut told: Vec<_> = gone.into_iter().map(gone_told).collect();
         told.reserve(list.items.len());
-        for (item, former) in list.items.into_iter().zip(formers) {
-            self.remember(&item.key, item.original_version.clone());
-            let old = before.get(&item.key).cloned();
+        let mut before: HashMap<ObjectKey, O> = before.into_iter().collect();
+        for item in list.items {
+            let former = self.remember(&item.key, item.original_version.clone());
+            let old = before.insert(item.key.clone(), item.object.clone());
             told.push(Write::Put { item, former, told_again: false }.told(old, initial));
         }
         told
@@ -130,7 +131,7 @@ impl<O: Object> Applier<O> {
 type Entries<O> = Vec<(ObjectKey, O)>;
 
 /// What the store has and the list has not: what is gone, and what stays nevertheless.
-fn unlisted<O: Object>(before: &HashMap<ObjectKey, O>, list: &Replacement<O>) -> (Entries<O>, Entries<O>) {
+fn unlisted<O: Object>(before: &[(ObjectKey, O)], list: &Replacement<O>) -> (Entries<O>, Entries<O>) {
     let listed: HashSet<&ObjectKey> = list.items.iter().map(|item| &item.key).collect();
     let kept: HashSet<&ObjectKey> = list.kept.iter().collect();
     let unlisted = before.iter().filter(|(key, _)| !listed.contains(key));

@@ -32,6 +32,8 @@ pub enum Buffering {
 #[derive(Debug)]
 pub(crate) struct Buffer<O> {
     waiting: Waiting<O>,
+    /// Whether two states under one key are of the same object, and not of two that had the name one after the other.
+    is_same: fn(&O, &O) -> bool,
     /// Initial additions whose call has not returned.
     initial_left: usize,
     /// Notifications of unchanged objects whose call has not returned. Not counted where changes are coalesced:
@@ -86,9 +88,10 @@ pub(crate) enum Garbage<O> {
 }
 
 impl<O> Buffer<O> {
-    pub(crate) fn new(buffering: Buffering) -> Self {
+    pub(crate) fn new(buffering: Buffering, is_same: fn(&O, &O) -> bool) -> Self {
         Self {
             waiting: Waiting::new(buffering),
+            is_same,
             initial_left: 0,
             resyncs_left: 0,
             at: None,
@@ -127,7 +130,7 @@ impl<O> Buffer<O> {
                 });
                 let mut objects = Vec::new();
                 self.coalesced += u64::from(!change.is_none());
-                if change.join(notification, &mut objects) {
+                if change.join(key, notification, self.is_same, &mut objects) {
                     self.initial_left -= 1;
                 }
                 garbage = (!objects.is_empty()).then_some(Garbage::Objects(objects));

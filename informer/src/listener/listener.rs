@@ -45,7 +45,7 @@ impl<O: Object> Listener<O> {
     ) -> Arc<Self> {
         Arc::new(Self {
             name,
-            buffer: Mutex::new(Buffer::new(buffering)),
+            buffer: Mutex::new(Buffer::new(buffering, |one, other| one.id().uid == other.id().uid)),
             due: AtomicBool::new(true),
             health,
             synced: Latch::default(),

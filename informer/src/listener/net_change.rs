@@ -1,13 +1,15 @@
 //! PURE. What happened to one key since the handler was last told of it.
 
-use kubewire_indexer::Deleted;
+use kubewire_indexer::{Deleted, ObjectKey};
 
 use crate::Notification;
 
 /// The sum of the notifications of one key that wait: first old state, last new one.
 ///
 /// N1: of an object that came and went untold nothing is left. N2: what is told is, at most, the deletion of
-/// the state that the handler knows and then the addition of the present one, or one update.
+/// the object that the handler knows and then the addition of the present one, or one update. N3: an object that was made
+/// anew behind the handler's back and is gone too was never told: what is told is the deletion of the known one, whose
+/// own last state nobody knows.
 #[derive(Debug)]
 pub(crate) struct NetChange<O> {
     /// The state that the handler was last told.
@@ -30,9 +32,15 @@ impl<O> NetChange<O> {
         self.deleted.is_none() && self.new.is_none()
     }
 
-    /// Adds what happened next. Says whether an initial addition has vanished by it; what is lost goes to
-    /// `garbage`.
-    pub(crate) fn join(&mut self, next: Notification<O>, garbage: &mut Vec<O>) -> bool {
+    /// Adds what happened next under the key. `is_same` says whether two states are of the same object. Says whether an
+    /// initial addition has vanished by it; what is lost goes to `garbage`.
+    pub(crate) fn join(
+        &mut self,
+        key: &ObjectKey,
+        next: Notification<O>,
+        is_same: fn(&O, &O) -> bool,
+        garbage: &mut Vec<O>,
+    ) -> bool {
         let fresh = self.is_none();
         match next {
             Notification::Added { object, is_in_initial_list } => {
@@ -53,11 +61,18 @@ impl<O> NetChange<O> {
             }
             Notification::Deleted(deleted) => {
                 let untold = !fresh && self.old.is_none() && self.deleted.is_none();
-                garbage.extend(self.old.take());
+                let known = self.old.take();
                 garbage.extend(self.new.take());
                 if untold || self.deleted.is_some() {
+                    garbage.extend(known);
                     garbage.extend(into_last_known(deleted));
+                } else if let (Some(before), Some(last)) = (&known, deleted.last_known())
+                    && !is_same(before, last)
+                {
+                    garbage.extend(into_last_known(deleted));
+                    self.deleted = Some(Deleted::FinalStateUnknown { key: key.clone(), last: known });
                 } else {
+                    garbage.extend(known);
                     self.deleted = Some(deleted);
                 }
                 std::mem::take(&mut self.initial) && untold

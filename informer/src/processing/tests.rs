@@ -115,15 +115,15 @@ fn a_tombstone_without_an_object_gets_the_one_that_was_stored() {
 }
 
 #[test]
-fn a_whole_list_is_compared_with_the_store_as_it_was_before() {
+fn a_whole_list_is_compared_with_the_store_as_it_was_before_and_with_itself_where_it_has_an_object_twice() {
     let list = |items: Vec<Admitted<Obj>>| Delta::ReplacedAll(Replacement::new(items, "9"));
     let mut rig = Rig::new(&[("a", "1"), ("b", "1"), ("c", "1")]);
     let items = vec![item("d", "5"), item("b", "1"), item("a", "7"), item("a", "8")];
-    assert_eq!(rig.apply(vec![list(items)]), [["-c@1?", "+d@5", "~b@1>1 resync", "~a@1>7", "~a@1>8"]]);
+    assert_eq!(rig.apply(vec![list(items)]), [["-c@1?", "+d@5", "~b@1>1 resync", "~a@1>7", "~a@7>8"]]);
     assert_eq!(rig.stored(), ["a@8", "b@1", "d@5"]);
     assert_eq!(rig.indexer.last_version(), "9");
     let twice = vec![item("x", "1"), item("x", "2")];
-    assert_eq!(Rig::new(&[]).apply(vec![list(twice)]), [["+x@1", "+x@2"]]);
+    assert_eq!(Rig::new(&[]).apply(vec![list(twice)]), [["+x@1", "~x@1>2"]]);
 }
 
 #[test]

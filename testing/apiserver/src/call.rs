@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::body::ResponseBody;
 use crate::decoding::FieldValidation;
+use crate::fault::StreamFault;
 use crate::form::{Form, Renderer};
 use crate::handler::{Answered, RequestParts};
 use crate::list::ListOptions;
@@ -69,13 +70,30 @@ impl Call<'_> {
         let selection = self.selection()?;
         let listed = {
             let world = self.inner.world.lock();
-            options.run(world.store.collection(self.id), &selection, world.store.version())?
+            options.run(world.store.collection(self.id), &selection, world.store.version())
         };
+        let mut listed = listed.inspect_err(|status| self.count_refusal(status))?;
+        for fault in self.request.stream {
+            if let StreamFault::Page(page) = &fault.what
+                && listed.spoil(page, self.request.query.text("continue"))
+            {
+                self.inner.hits.count(fault.name);
+            }
+        }
         if let Some(table) = self.renderer().table(&listed) {
             return Ok(json_body(StatusCode::OK, table));
         }
         let body = list_body(self.objects.resource.clone(), self.form, listed);
         Ok(response(StatusCode::OK, "application/json", ResponseBody::stream(body)))
+    }
+
+    /// A version that is not to be had any more, or not yet: a compaction or a restore has met this request.
+    fn count_refusal(&self, status: &Status) {
+        match status.code {
+            410 => self.inner.hits.count("version compacted"),
+            504 => self.inner.hits.count("version too large"),
+            _ => {}
+        }
     }
 
     fn watch(&self) -> Answered {
@@ -85,7 +103,11 @@ impl Call<'_> {
             let mut world = self.inner.world.lock();
             let random = world.rng.below(1000) as u32;
             let (collection, version) = (world.store.collection(self.id), world.store.version());
-            (Cursor::begin(collection, selection, self.form, options.clone(), version), random)
+            let begun = match options.version.filter(|asked| *asked > version && *asked <= world.store.lost()) {
+                Some(lost) => Err(Status::version_too_large(lost, version)),
+                None => Cursor::begin(collection, selection, self.form, options.clone(), version),
+            };
+            (begun, random)
         };
         let body = match begun {
             Ok(cursor) => {
@@ -95,7 +117,10 @@ impl Call<'_> {
                 ResponseBody::stream(watch.into_stream())
             }
             // As the real server: the answer is 200, and the error its only event.
-            Err(status) => ResponseBody::whole(watch_event::error(&status)),
+            Err(status) => {
+                self.count_refusal(&status);
+                ResponseBody::whole(watch_event::error(&status))
+            }
         };
         Ok(response(StatusCode::OK, "application/json", body))
     }

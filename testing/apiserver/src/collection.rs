@@ -138,6 +138,27 @@ impl Collection {
         self.compacted_to = self.compacted_to.max(version);
     }
 
+    /// Whether the history reaches back to this version.
+    pub(crate) fn reaches(&self, version: u64) -> bool {
+        version >= self.evicted_to
+    }
+
+    /// The objects as they were at `version`, which the history reaches; no history before `next`.
+    pub(crate) fn restore(&mut self, version: u64, next: u64) {
+        let undone: Vec<(ObjectKey, Option<Arc<Stored>>)> =
+            self.undone(version).into_iter().map(|(key, object)| (key, object.cloned())).collect();
+        for (key, object) in undone {
+            match object {
+                Some(object) => self.objects.insert(key, object),
+                None => self.objects.remove(&key),
+            };
+        }
+        self.events.clear();
+        self.superseded_bytes = 0;
+        self.evicted_to = next;
+        self.compacted_to = next;
+    }
+
     /// Whether a new request may go back to `version`.
     pub(crate) fn check_not_compacted(&self, version: u64) -> Result<(), TooOld> {
         if version < self.compacted_to { Err(TooOld(self.compacted_to)) } else { Ok(()) }

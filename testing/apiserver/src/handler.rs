@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::access::Access;
 use crate::body::{BoxError, ResponseBody, reset_error};
 use crate::call::Call;
-use crate::fault::{Answer, StreamFault};
+use crate::fault::{Answer, BodyFault, StreamFault};
 use crate::form::Form;
 use crate::matching::RequestInfo;
 use crate::request_log::RecordedRequest;
@@ -37,8 +37,10 @@ where
     F: Future<Output = Result<Bytes, Status>>,
 {
     if inner.is_down() {
+        inner.hits.count("refused: the server is down");
         return Err(refused());
     }
+    let open = inner.requests_open.open();
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let routed = route(&inner.registry, &parts.method, parts.uri.path(), &query);
     let mut info = info(routed.as_ref().ok(), &query);
@@ -47,6 +49,7 @@ where
     let user = inner.access.lock().authenticate(authorization);
     info.user = user.as_ref().ok().cloned();
     let applied = inner.faults.lock().apply(&info);
+    applied.met.iter().for_each(|name| inner.hits.count(name));
     if let Some(delay) = applied.delay {
         tokio::time::sleep(delay).await;
     }
@@ -62,14 +65,30 @@ where
         }
     };
     let response = answered.unwrap_or_else(|status| failure(&status));
-    let cut = applied.stream.iter().find_map(|fault| match fault {
-        StreamFault::AfterBytes(bytes, cut) => Some((*bytes, *cut)),
+    Ok(response.map(|body| faulty(inner, body, &applied.stream).counted(open)))
+}
+
+/// A body with what is done to it as bytes: of several cuts and of several drips the first.
+fn faulty(inner: &Arc<Inner>, mut body: ResponseBody, faults: &[BodyFault]) -> ResponseBody {
+    let met = |name| {
+        let inner = inner.clone();
+        Box::new(move || inner.hits.count(name))
+    };
+    let cut = faults.iter().find_map(|fault| match fault.what {
+        StreamFault::AfterBytes(bytes, cut) => Some((bytes, cut, fault.name)),
         _ => None,
     });
-    Ok(match cut {
-        Some((bytes, then)) => response.map(|body| body.cut(bytes, then)),
-        None => response,
-    })
+    if let Some((bytes, then, name)) = cut {
+        body = body.cut(bytes, then, met(name));
+    }
+    let drip = faults.iter().find_map(|fault| match fault.what {
+        StreamFault::Drip(len, pause) => Some((len, pause, fault.name)),
+        _ => None,
+    });
+    if let Some((len, pause, name)) = drip {
+        body = body.drip(len, pause, met(name));
+    }
+    body
 }
 
 /// What is known of a request before its body is read.
@@ -78,7 +97,7 @@ pub(crate) struct RequestParts<'a> {
     pub(crate) query: &'a Query,
     pub(crate) info: &'a RequestInfo,
     /// What is done to the body of the answer.
-    pub(crate) stream: &'a [StreamFault],
+    pub(crate) stream: &'a [BodyFault],
 }
 
 impl RequestParts<'_> {
@@ -98,6 +117,9 @@ where
     R: FnOnce() -> F,
     F: Future<Output = Result<Bytes, Status>>,
 {
+    if user.is_err() {
+        inner.hits.count("token unknown");
+    }
     user?;
     let objects = match routed? {
         Route::Document => {
@@ -107,6 +129,7 @@ where
         Route::Objects(objects) => objects,
     };
     if inner.access.lock().is_forbidden(request.info) {
+        inner.hits.count("not allowed");
         return Err(Access::denial(&objects.resource, objects.verb, request.info));
     }
     // Every resource of the registry has its collection.
@@ -129,6 +152,7 @@ fn info(routed: Option<&Route>, query: &Query) -> RequestInfo {
         name: objects.name.clone(),
         user: None,
         streaming_list: objects.verb == Verb::Watch && query.flag("sendInitialEvents") == Some(true),
+        continuation: objects.verb == Verb::List && query.text("continue").is_some(),
     }
 }
 

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
 use kubewire_indexer::ObjectKey;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::Status;
 use crate::collection::Collection;
+use crate::fault::PageFault;
 use crate::route::Query;
 use crate::selection::Selection;
 use crate::status::Cause;
@@ -68,9 +70,33 @@ pub(crate) struct Listed {
     pub(crate) items: Vec<Arc<Stored>>,
     pub(crate) continue_token: Option<String>,
     pub(crate) remaining: Option<usize>,
+    /// Items before the others, as they are to be written: a fault.
+    pub(crate) foreign: Vec<Bytes>,
 }
 
 impl Listed {
+    /// Makes something wrong. Says whether that has changed anything; `asked` is the token of the request.
+    pub(crate) fn spoil(&mut self, fault: &PageFault, asked: Option<&str>) -> bool {
+        match fault {
+            PageFault::MoreItems(items) => self.foreign.extend(items.iter().cloned()),
+            PageFault::RepeatItems => {
+                self.items = self.items.iter().flat_map(|item| [item.clone(), item.clone()]).collect();
+                return !self.items.is_empty();
+            }
+            PageFault::ReverseItems => {
+                self.items.reverse();
+                return self.items.len() > 1;
+            }
+            PageFault::EmptyToken if self.continue_token.is_none() => self.continue_token = Some(String::new()),
+            PageFault::EmptyToken => return false,
+            PageFault::SameToken => {
+                let Some(asked) = asked else { return false };
+                self.continue_token = Some(asked.to_owned());
+            }
+        }
+        true
+    }
+
     /// The list's metadata.
     pub(crate) fn metadata(&self) -> Value {
         let mut metadata = json!({"resourceVersion": self.version.to_string()});
@@ -147,7 +173,7 @@ impl ListOptions {
             Token { version: Some(version), start }.encode()
         });
         let remaining = (token.is_some() && !selection.has_selectors()).then_some(page.remaining);
-        Ok(Listed { version, items: page.items, continue_token: token, remaining })
+        Ok(Listed { version, items: page.items, continue_token: token, remaining, foreign: Vec::new() })
     }
 
     fn expired(&self) -> Status {

@@ -20,11 +20,12 @@ pub(crate) fn list_body(
     form: Form,
     listed: Listed,
 ) -> impl Stream<Item = Result<Bytes, BoxError>> + Send {
-    let head = head(&resource, form, &listed);
+    let mut head = head(&resource, form, &listed);
+    head.extend(listed.foreign.join(&b','));
     let mut renderer = Renderer::new(form, resource);
     let mut items = listed.items.into_iter();
     let mut begun = Some(head);
-    let mut is_first = true;
+    let mut is_first = listed.foreign.is_empty();
     futures::stream::iter(std::iter::from_fn(move || {
         let mut chunk = match begun.take() {
             Some(head) => head,

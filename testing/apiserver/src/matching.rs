@@ -13,6 +13,8 @@ pub(crate) struct RequestInfo {
     pub(crate) user: Option<String>,
     /// A watch that asks for the initial events and their mark.
     pub(crate) streaming_list: bool,
+    /// A list with a continue token.
+    pub(crate) continuation: bool,
 }
 
 /// A condition on requests; without any, all requests meet it.
@@ -25,6 +27,7 @@ pub struct Matching {
     name: Option<String>,
     user: Option<String>,
     streaming_list: Option<bool>,
+    continuation: Option<bool>,
 }
 
 impl Matching {
@@ -69,6 +72,12 @@ impl Matching {
         self
     }
 
+    /// Lists that go on with a continue token (`true`), or requests without one (`false`).
+    pub fn continuation(mut self, continuation: bool) -> Self {
+        self.continuation = Some(continuation);
+        self
+    }
+
     pub(crate) fn meets(&self, request: &RequestInfo) -> bool {
         (self.verbs.is_empty() || request.verb.is_some_and(|verb| self.verbs.contains(&verb)))
             && (self.resource.is_none() || self.resource == request.resource)
@@ -76,5 +85,6 @@ impl Matching {
             && self.name.as_ref().is_none_or(|name| *name == request.name)
             && (self.user.is_none() || self.user == request.user)
             && self.streaming_list.is_none_or(|streaming| streaming == request.streaming_list)
+            && self.continuation.is_none_or(|continuation| continuation == request.continuation)
     }
 }

@@ -22,6 +22,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::body::ResponseBody;
+use crate::open_count::OpenCount;
 use crate::server::Inner;
 use crate::{handler, service};
 
@@ -36,6 +37,7 @@ pub(crate) struct Port {
     /// Whether it is.
     is_open: watch::Sender<bool>,
     connections: Arc<AtomicU64>,
+    open: OpenCount,
 }
 
 impl Port {
@@ -47,11 +49,17 @@ impl Port {
             wanted: watch::Sender::new(true),
             is_open: watch::Sender::new(true),
             connections: Arc::default(),
+            open: OpenCount::default(),
         })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// How many connections are open.
+    pub(crate) fn connections_open(&self) -> usize {
+        self.open.get()
     }
 
     pub(crate) async fn close(&self) {
@@ -113,7 +121,12 @@ impl Port {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => {
                         let number = self.connections.fetch_add(1, Ordering::Relaxed);
-                        connections.spawn(serve_connection(stream, inner.clone(), number));
+                        let open = self.open.open();
+                        let served = serve_connection(stream, inner.clone(), number);
+                        connections.spawn(async move {
+                            served.await;
+                            drop(open);
+                        });
                     }
                     // Out of file descriptors, most likely: others must be closed first.
                     Err(error) => {

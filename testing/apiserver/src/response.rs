@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
+use jiff::Timestamp;
 
 use crate::Status;
 use crate::body::ResponseBody;
@@ -44,7 +45,21 @@ pub(crate) fn raw(code: u16, content_type: &str, body: Bytes) -> Response<Respon
 pub(crate) fn failure(status: &Status) -> Response<ResponseBody> {
     let mut response = raw(status.code, "application/json", Bytes::from(status.to_value().to_string()));
     if let Some(seconds) = status.retry_after_seconds {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        let headers = response.headers_mut();
+        match status.retry_after_as_date {
+            false => _ = headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds)),
+            true => {
+                let now = Timestamp::now();
+                let later = Timestamp::from_second(now.as_second() + i64::from(seconds)).unwrap_or(now);
+                headers.extend([(header::DATE, now), (header::RETRY_AFTER, later)].map(|(name, at)| (name, date(at))));
+            }
+        }
     }
     response
+}
+
+/// A moment as HTTP headers say it.
+fn date(at: Timestamp) -> HeaderValue {
+    // Letters, digits and punctuation.
+    HeaderValue::try_from(at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()).unwrap_or(HeaderValue::from_static(""))
 }

@@ -46,5 +46,6 @@ fn asked(attributes: &Value, user: &str) -> RequestInfo {
         name: text("name"),
         user: Some(user.to_owned()),
         streaming_list: false,
+        continuation: false,
     }
 }

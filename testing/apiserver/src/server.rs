@@ -1,5 +1,6 @@
 //! The server's handle, and what its tasks share.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,17 +11,21 @@ use jiff::Timestamp;
 use kubewire_indexer::ObjectKey;
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::access::Access;
 use crate::fault::{Cut, Fault, FaultId, FaultTable};
+use crate::hits::Hits;
 use crate::matching::Matching;
+use crate::open_count::OpenCount;
 use crate::port::Port;
 use crate::request_log::{RecordedRequest, RequestLog};
 use crate::service::InProcess;
+use crate::signal::Signal;
 use crate::store::CollectionId;
+use crate::watch_stream::Closing;
 use crate::world::{Now, World};
 use crate::write::{DeleteOptions, Target, Written};
 use crate::{Builder, Registry, ResourceName, Status, kubeconfig};
@@ -49,10 +54,15 @@ pub(crate) struct Inner {
     pub(crate) log: Mutex<RequestLog>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) settings: Settings,
-    /// The version of the last change: wakes the watches.
-    version: watch::Sender<u64>,
-    /// How the watches that are open now shall end; each send ends them.
-    closing: watch::Sender<Option<Cut>>,
+    /// Something has changed: wakes the watches.
+    pub(crate) changes: Signal,
+    /// The watches that are open shall end.
+    pub(crate) closings: Signal,
+    /// How they shall end.
+    closing: Mutex<Closing>,
+    pub(crate) hits: Arc<Hits>,
+    /// Requests that are not answered yet, or whose body is not read to its end.
+    pub(crate) requests_open: OpenCount,
     is_down: AtomicBool,
     /// A grace period was added.
     timer: Notify,
@@ -63,10 +73,7 @@ pub(crate) struct Inner {
 impl fmt::Debug for Inner {
     /// Without what it holds: that may be gigabytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inner")
-            .field("version", &*self.version.borrow())
-            .field("port", &self.port)
-            .finish_non_exhaustive()
+        f.debug_struct("Inner").field("port", &self.port).finish_non_exhaustive()
     }
 }
 
@@ -82,13 +89,16 @@ impl Inner {
     pub(crate) fn new(world: World, settings: Settings, port: Option<Port>) -> Self {
         Self {
             registry: world.registry.clone(),
-            version: watch::Sender::new(world.store.version()),
+            changes: Signal::default(),
             world: Mutex::new(world),
             faults: Mutex::default(),
             access: Mutex::default(),
             log: Mutex::default(),
             settings,
-            closing: watch::Sender::new(None),
+            closings: Signal::default(),
+            closing: Mutex::default(),
+            hits: Arc::default(),
+            requests_open: OpenCount::default(),
             is_down: AtomicBool::new(false),
             timer: Notify::new(),
             stopped: CancellationToken::new(),
@@ -103,34 +113,31 @@ impl Inner {
     /// Changes the world and tells those who wait for changes.
     pub(crate) fn write<T>(&self, write: impl FnOnce(&mut World, Now) -> T) -> T {
         let now = Self::now();
-        let (written, version, has_new_deadline) = {
+        let (written, has_new_deadline) = {
             let mut world = self.world.lock();
             let before = world.next_deadline();
             let written = write(&mut world, now);
-            (written, world.store.version(), world.next_deadline() != before)
+            (written, world.next_deadline() != before)
         };
-        // Two writers may come here in the other order: the number is a signal, the store has the truth.
-        self.version.send_replace(version);
+        self.changes.raise();
         if has_new_deadline {
             self.timer.notify_one();
         }
         written
     }
 
-    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
-        self.version.subscribe()
-    }
-
-    pub(crate) fn closing(&self) -> watch::Receiver<Option<Cut>> {
-        self.closing.subscribe()
+    /// How the watches that were open when [`closings`](Self::closings) was raised are to end.
+    pub(crate) fn closing(&self) -> Closing {
+        *self.closing.lock()
     }
 
     pub(crate) fn is_down(&self) -> bool {
         self.is_down.load(Ordering::Acquire) || self.stopped.is_cancelled()
     }
 
-    fn close_watches(&self, how: Cut) {
-        self.closing.send_replace(Some(how));
+    fn close_watches(&self, how: Cut, name: &'static str) {
+        *self.closing.lock() = Closing { how, name };
+        self.closings.raise();
     }
 
     /// Removes pods whose grace period is over, until the server stops.
@@ -144,6 +151,7 @@ impl Inner {
                 }
             };
             tokio::select! {
+                biased;
                 () = self.stopped.cancelled() => return,
                 () = self.timer.notified() => {}
                 () = due => {
@@ -332,20 +340,51 @@ impl ApiServer {
         self.inner.faults.lock().len()
     }
 
+    /// How often each kind of fault has met a request or a stream. What waits, or had nothing to do, does not count; what
+    /// a fault did to several watches counts for each.
+    pub fn faults_hit(&self) -> BTreeMap<&'static str, u64> {
+        self.inner.hits.snapshot()
+    }
+
+    /// Requests whose answer has not been read to its end or dropped: watches, above all.
+    pub fn requests_open(&self) -> usize {
+        self.inner.requests_open.get()
+    }
+
+    /// Connections to the port.
+    pub fn connections_open(&self) -> usize {
+        self.inner.port.as_ref().map_or(0, Port::connections_open)
+    }
+
     /// Forgets the history: watches and lists that want to begin at an older version than the present one are
     /// answered 410. Open watches go on.
     pub fn compact(&self) {
         self.inner.write(|world, _| world.store.compact());
     }
 
+    /// Puts back all objects as they were at `version`, each with the version that it had then, as when etcd is restored
+    /// from a snapshot: the history is lost, and open watches break. The version of the store becomes `next`:
+    /// `version + 1` for a plain restore, after which versions are given out a second time; more than ever was for
+    /// one with `--bump-revision`. `false`, and nothing is done, where the history does not reach back to `version`.
+    ///
+    /// A watch from a version that is lost and has not come again is refused as too large. (A real server lets it wait
+    /// and says nothing, which is why etcd has `--bump-revision`.)
+    pub fn restore(&self, version: u64, next: u64) -> bool {
+        let restored = self.inner.write(|world, _| world.store.restore(version, next));
+        if restored {
+            self.inner.close_watches(Cut::Reset, "reset: etcd was restored");
+        }
+        restored
+    }
+
     /// Ends all open watches in order.
     pub fn close_watches(&self) {
-        self.inner.close_watches(Cut::End);
+        self.inner.close_watches(Cut::End, "all watches closed");
     }
 
     /// Breaks all open watches.
     pub fn reset_watches(&self) {
-        self.inner.close_watches(Cut::Reset);
+        self.inner.close_watches(Cut::Reset, "all watches reset");
     }
 
     /// Refuses connections and breaks those that are open, until [`come_back`](Self::come_back). The objects stay.
@@ -353,7 +392,7 @@ impl ApiServer {
     /// Cancel-safe; returns when the port is closed.
     pub async fn go_down(&self) {
         self.inner.is_down.store(true, Ordering::Release);
-        self.inner.close_watches(Cut::Reset);
+        self.inner.close_watches(Cut::Reset, "reset: the server goes down");
         if let Some(port) = &self.inner.port {
             port.close().await;
         }

@@ -23,6 +23,8 @@ pub struct Status {
     pub causes: Vec<Cause>,
     /// `details.retryAfterSeconds`, and the header `Retry-After`.
     pub retry_after_seconds: Option<u32>,
+    /// Whether the header `Retry-After` says it as a date, beside a `Date`, rather than in seconds.
+    pub retry_after_as_date: bool,
     /// `metadata.continue`: where a list whose token expired may go on inconsistently.
     pub continue_token: Option<Box<str>>,
 }
@@ -88,6 +90,7 @@ impl Status {
             subject: None,
             causes: Vec::new(),
             retry_after_seconds: None,
+            retry_after_as_date: false,
             continue_token: None,
         }
     }
@@ -96,6 +99,13 @@ impl Status {
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after_seconds = Some(seconds);
+        self
+    }
+
+    /// The header `Retry-After` says the time as a date.
+    #[must_use]
+    pub fn retry_after_as_date(mut self) -> Self {
+        self.retry_after_as_date = true;
         self
     }
 

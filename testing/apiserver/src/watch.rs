@@ -102,6 +102,11 @@ impl Line {
     pub(crate) fn new(what: LineKind, bytes: Bytes) -> Self {
         Self { what, bytes, more: None }
     }
+
+    /// Both parts.
+    pub(crate) fn text(&self) -> Vec<u8> {
+        [&self.bytes[..], self.more.as_deref().unwrap_or_default()].concat()
+    }
 }
 
 /// How many events a watch takes at a time, so that the lock is held shortly.

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::Stream;
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::body::{BoxError, reset_error};
-use crate::fault::{Cut, StreamFault};
+use crate::collection::Event;
+use crate::fault::{BodyFault, Cut, StreamFault};
+use crate::hits::Hits;
 use crate::server::Inner;
 use crate::store::CollectionId;
 use crate::watch::{Cursor, FellBehind, Line, LineKind, error_line};
@@ -24,8 +25,9 @@ pub(crate) struct Watch {
     collection: CollectionId,
     /// `None` once nothing more is to be told.
     cursor: Option<Cursor>,
-    changed: watch::Receiver<u64>,
-    closed: watch::Receiver<Option<Cut>>,
+    /// How far it has followed the server's signals.
+    changes_seen: u64,
+    closings_seen: u64,
     ends_at: Instant,
     next_bookmark: Instant,
     faults: WatchFaults,
@@ -42,19 +44,18 @@ impl Watch {
         collection: CollectionId,
         cursor: Cursor,
         timeout: Duration,
-        faults: Vec<StreamFault>,
+        faults: Vec<BodyFault>,
     ) -> Self {
         let now = Instant::now();
-        let (changed, closed) = (inner.subscribe(), inner.closing());
         let ends_at = now + timeout;
         let mut watch = Self {
             collection,
             cursor: Some(cursor),
-            changed,
-            closed,
+            changes_seen: inner.changes.count(),
+            closings_seen: inner.closings.count(),
             ends_at,
             next_bookmark: now,
-            faults: WatchFaults::new(faults),
+            faults: WatchFaults::new(faults, inner.hits.clone()),
             ready: VecDeque::new(),
             cut: None,
             inner,
@@ -90,8 +91,12 @@ impl Watch {
                 Some(Cut::Stall) => std::future::pending().await,
                 None => {}
             }
-            if self.closed.has_changed().unwrap_or(true) {
-                self.cut = self.closed.borrow_and_update().or(Some(Cut::End));
+            let closings = self.inner.closings.count();
+            if closings != self.closings_seen {
+                self.closings_seen = closings;
+                let closing = self.inner.closing();
+                self.inner.hits.count(closing.name);
+                self.cut = Some(closing.how);
                 continue;
             }
             if !self.read() {
@@ -108,7 +113,7 @@ impl Watch {
             self.queue(initial);
             return true;
         }
-        self.changed.mark_unchanged();
+        self.changes_seen = self.inner.changes.count();
         let taken = {
             let world = self.inner.world.lock();
             let collection = world.store.collection(self.collection);
@@ -117,7 +122,7 @@ impl Watch {
         match taken {
             Ok(events) if events.is_empty() => false,
             Ok(events) => {
-                let lines = events.iter().filter_map(|event| cursor.line(event)).collect();
+                let lines = lines(cursor, &events, &self.faults);
                 self.queue(lines);
                 true
             }
@@ -142,8 +147,8 @@ impl Watch {
         tokio::select! {
             biased;
             () = self.inner.stopped.cancelled() => self.cut = Some(Cut::End),
-            _ = self.closed.changed() => self.closed.mark_changed(),
-            _ = self.changed.changed() => {}
+            () = self.inner.closings.after(self.closings_seen) => {}
+            () = self.inner.changes.after(self.changes_seen) => {}
             () = sleep_until(self.next_bookmark) => {
                 let bookmark = self.cursor.as_ref().and_then(Cursor::bookmark);
                 self.queue(bookmark.into_iter().collect());
@@ -154,30 +159,72 @@ impl Watch {
     }
 }
 
+/// How the watches that are open are to end, and what that counts as.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Closing {
+    pub(crate) how: Cut,
+    pub(crate) name: &'static str,
+}
+
+/// The lines of these events, in order or not.
+fn lines(cursor: &mut Cursor, events: &[Arc<Event>], faults: &WatchFaults) -> Vec<Line> {
+    let mut lines: Vec<(Line, &Event)> =
+        events.iter().filter_map(|event| Some((cursor.line(event)?, &**event))).collect();
+    if let Some(name) = faults.swap() {
+        let mut at = 0;
+        while let [(earlier, one), (later, other), ..] = &lines[at..] {
+            if one.object.key != other.object.key {
+                faults.hits.count(name);
+                let both = [later.text(), earlier.text()].concat();
+                lines[at].0 = Line::new(LineKind::Change, Bytes::from(both));
+                lines.remove(at + 1);
+            }
+            at += 1;
+        }
+    }
+    lines.into_iter().map(|(line, _)| line).collect()
+}
+
 /// What is done to the lines of one watch.
 struct WatchFaults {
-    faults: Vec<StreamFault>,
+    faults: Vec<BodyFault>,
+    hits: Arc<Hits>,
     /// How many changes were given.
     events: usize,
 }
 
 impl WatchFaults {
-    fn new(faults: Vec<StreamFault>) -> Self {
-        Self { faults, events: 0 }
+    fn new(faults: Vec<BodyFault>, hits: Arc<Hits>) -> Self {
+        Self { faults, hits, events: 0 }
+    }
+
+    /// As what changes in another order are counted, if there are to be any.
+    fn swap(&self) -> Option<&'static str> {
+        let cuts = |fault: &StreamFault| {
+            matches!(fault, StreamFault::AfterBytes(..) | StreamFault::AfterEvents { .. } | StreamFault::Drip(..))
+        };
+        if self.faults.iter().any(|fault| cuts(&fault.what)) {
+            return None;
+        }
+        self.named(|fault| matches!(fault, StreamFault::SwapEvents))
     }
 
     /// Lines that are put in after as many changes as were given by now; each once.
     fn due(&mut self) -> Vec<Line> {
         let events = self.events;
-        let due = |fault: &mut StreamFault| match fault {
+        let hits = &self.hits;
+        let due = |fault: &mut BodyFault| match &fault.what {
             StreamFault::ErrorAfterEvents(count, _) | StreamFault::LineAfterEvents(count, _) => *count <= events,
             _ => false,
         };
-        let line = |fault| match fault {
-            StreamFault::ErrorAfterEvents(_, status) => error_line(&status),
-            StreamFault::LineAfterEvents(_, bytes) => Line::new(LineKind::Change, bytes),
-            // Not due, see above.
-            _ => Line::new(LineKind::Change, Bytes::new()),
+        let line = |fault: BodyFault| {
+            hits.count(fault.name);
+            match fault.what {
+                StreamFault::ErrorAfterEvents(_, status) => error_line(&status),
+                StreamFault::LineAfterEvents(_, bytes) => Line::new(LineKind::Change, bytes),
+                // Not due, see above.
+                _ => Line::new(LineKind::Change, Bytes::new()),
+            }
         };
         self.faults.extract_if(.., due).map(line).collect()
     }
@@ -185,8 +232,8 @@ impl WatchFaults {
     /// Gives a line its way, and says whether the stream stops after it.
     fn pass(&mut self, line: Line, out: &mut VecDeque<Bytes>) -> Option<Cut> {
         match line.what {
-            LineKind::Bookmark if self.has(|fault| matches!(fault, StreamFault::DropBookmarks)) => return None,
-            LineKind::InitialEventsEnd if self.has(|fault| matches!(fault, StreamFault::HoldInitialEventsEnd)) => {
+            LineKind::Bookmark if self.meets(|fault| matches!(fault, StreamFault::DropBookmarks)) => return None,
+            LineKind::InitialEventsEnd if self.meets(|fault| matches!(fault, StreamFault::HoldInitialEventsEnd)) => {
                 return None;
             }
             LineKind::Change => {
@@ -197,7 +244,7 @@ impl WatchFaults {
             _ => {}
         }
         let is_change = line.what == LineKind::Change;
-        let times = if is_change && self.has(|fault| matches!(fault, StreamFault::RepeatEvents)) { 2 } else { 1 };
+        let times = if is_change && self.meets(|fault| matches!(fault, StreamFault::RepeatEvents)) { 2 } else { 1 };
         for _ in 0..times {
             out.push_back(line.bytes.clone());
             out.extend(line.more.clone());
@@ -219,19 +266,25 @@ impl WatchFaults {
 
     /// Whether the stream stops before this change, or in the middle of it.
     fn cut_before(&self, line: &Line, out: &mut VecDeque<Bytes>) -> Option<Cut> {
-        let cut = self.faults.iter().find_map(|fault| match fault {
-            StreamFault::AfterEvents { count, half, cut } if *count <= self.events => Some((*half, *cut)),
+        let cut = self.faults.iter().find_map(|fault| match fault.what {
+            StreamFault::AfterEvents { count, half, cut } if count <= self.events => Some((half, cut, fault.name)),
             _ => None,
         });
-        let (half, cut) = cut?;
+        let (half, cut, name) = cut?;
+        self.hits.count(name);
         if half {
-            let whole = [&line.bytes[..], &line.more.clone().unwrap_or_default()].concat();
+            let whole = line.text();
             out.push_back(Bytes::copy_from_slice(&whole[..whole.len() / 2]));
         }
         Some(cut)
     }
 
-    fn has(&self, is: impl Fn(&StreamFault) -> bool) -> bool {
-        self.faults.iter().any(is)
+    /// Whether there is such a fault; it has met the line then.
+    fn meets(&self, is: impl Fn(&StreamFault) -> bool) -> bool {
+        self.named(is).inspect(|name| self.hits.count(name)).is_some()
+    }
+
+    fn named(&self, is: impl Fn(&StreamFault) -> bool) -> Option<&'static str> {
+        self.faults.iter().find(|fault| is(&fault.what)).map(|fault| fault.name)
     }
 }

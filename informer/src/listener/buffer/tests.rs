@@ -7,6 +7,11 @@ use super::*;
 
 type Note = Notification<u32>;
 
+/// States from a million on are of another object of the same name.
+fn is_same(one: &u32, other: &u32) -> bool {
+    (*one < 1_000_000) == (*other < 1_000_000)
+}
+
 fn push(buffer: &mut Buffer<u32>, key: u32, notification: Note) {
     let (waker, _garbage) = buffer.push(&ObjectKey::cluster(&format!("k{key}")), notification, false);
     assert!(waker.is_none());
@@ -38,7 +43,7 @@ fn drain(buffer: &mut Buffer<u32>) -> Vec<Note> {
 }
 
 fn coalesced(notifications: &[Note]) -> Vec<Note> {
-    let mut buffer = Buffer::new(Buffering::Coalescing);
+    let mut buffer = Buffer::new(Buffering::Coalescing, is_same);
     for notification in notifications {
         push(&mut buffer, 0, notification.clone());
         buffer.validate();
@@ -69,8 +74,20 @@ fn coalescing_keeps_the_first_old_and_the_last_new_state() {
 }
 
 #[test]
+fn what_is_deleted_is_the_object_that_the_handler_knows() {
+    const ANEW: u32 = 1_000_000;
+    let gone =
+        |last| Notification::Deleted(Deleted::FinalStateUnknown { key: ObjectKey::cluster("k0"), last: Some(last) });
+    // A watch that was away saw no deletion, and the new object is deleted before the handler has heard of it.
+    assert_eq!(coalesced(&[update(1, ANEW), delete(ANEW + 1)]), [gone(1)]);
+    assert_eq!(coalesced(&[update(1, 2), update(2, ANEW), gone(ANEW)]), [gone(1)]);
+    assert_eq!(coalesced(&[update(1, ANEW), delete(ANEW), add(ANEW + 1)]), [gone(1), add(ANEW + 1)]);
+    assert_eq!(coalesced(&[update(1, ANEW), update(ANEW, ANEW + 1)]), [update(1, ANEW + 1)]);
+}
+
+#[test]
 fn a_buffer_has_told_its_initial_list_only_once_it_has_joined() {
-    let mut buffer = Buffer::<u32>::new(Buffering::Unbounded);
+    let mut buffer = Buffer::<u32>::new(Buffering::Unbounded, is_same);
     assert!(!buffer.has_told_initial(), "its list may be still to come");
     buffer.join();
     assert!(buffer.has_told_initial());
@@ -78,7 +95,7 @@ fn a_buffer_has_told_its_initial_list_only_once_it_has_joined() {
 
 #[test]
 fn a_resync_is_left_until_its_call_has_returned() {
-    let mut buffer = Buffer::new(Buffering::Unbounded);
+    let mut buffer = Buffer::new(Buffering::Unbounded, is_same);
     for resync in [false, true] {
         buffer.push(&ObjectKey::cluster("k"), update(1, 1), resync);
     }
@@ -93,7 +110,7 @@ fn a_resync_is_left_until_its_call_has_returned() {
 #[test]
 fn initial_additions_count_until_their_calls_have_returned() {
     for buffering in [Buffering::Unbounded, Buffering::Coalescing] {
-        let mut buffer = Buffer::new(buffering);
+        let mut buffer = Buffer::new(buffering, is_same);
         push(&mut buffer, 0, initial(1));
         push(&mut buffer, 1, initial(2));
         assert!(!buffer.has_told_initial(), "not joined");
@@ -109,7 +126,7 @@ fn initial_additions_count_until_their_calls_have_returned() {
 
 #[test]
 fn an_object_that_comes_and_goes_untold_again_and_again_takes_no_room() {
-    let mut buffer = Buffer::new(Buffering::Coalescing);
+    let mut buffer = Buffer::new(Buffering::Coalescing, is_same);
     for n in 0..1000 {
         push(&mut buffer, 0, add(n));
         push(&mut buffer, 0, delete(n));
@@ -123,7 +140,7 @@ fn an_object_that_comes_and_goes_untold_again_and_again_takes_no_room() {
 #[test]
 fn the_room_of_a_burst_is_given_back() {
     for buffering in [Buffering::Unbounded, Buffering::Coalescing] {
-        let mut buffer = Buffer::new(buffering);
+        let mut buffer = Buffer::new(buffering, is_same);
         for n in 0..10_000 {
             push(&mut buffer, n, add(n));
         }
@@ -139,7 +156,7 @@ fn the_room_of_a_burst_is_given_back() {
 
 #[test]
 fn a_closed_buffer_drops_what_waits_and_takes_nothing() {
-    let mut buffer = Buffer::new(Buffering::Unbounded);
+    let mut buffer = Buffer::new(Buffering::Unbounded, is_same);
     push(&mut buffer, 0, add(1));
     let (waker, _garbage) = buffer.close();
     assert!(waker.is_none());
@@ -168,7 +185,7 @@ proptest! {
         ], 0..100),
         coalescing: bool,
     ) {
-        let mut buffer = Buffer::new(if coalescing { Buffering::Coalescing } else { Buffering::Unbounded });
+        let mut buffer = Buffer::new(if coalescing { Buffering::Coalescing } else { Buffering::Unbounded }, is_same);
         let mut source: BTreeMap<u8, u32> = BTreeMap::new();
         let mut heard: BTreeMap<u8, u32> = BTreeMap::new();
         let mut object = 0;

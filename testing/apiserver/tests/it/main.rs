@@ -6,6 +6,7 @@ mod faults;
 mod forms;
 mod kubectl;
 mod lists;
+mod pages;
 mod port;
 mod raw;
 mod watches;

@@ -4,43 +4,50 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use kubewire_indexer::Object;
-use kubewire_informer::{Buffering, HandlerOptions, Informer, Registration};
+use kubewire_informer::{Buffering, HandlerOptions, Informer, Registration, Subscription};
 
-use crate::Contents;
 use crate::dice::Dice;
+use crate::digest::Digest;
+use crate::scope::Contents;
 use crate::witness::{Fragile, Witness};
 
-const HANDLERS_MAX: usize = 8;
+const HANDLERS_MAX: usize = 5;
+const KINDS: [&str; 4] = ["called", "fragile", "slow stream", "short stream"];
 
 pub(crate) struct Crowd<O: Object> {
+    name: &'static str,
     informer: Informer<O>,
     in_order: bool,
     dice: Dice,
+    digest: Digest,
+    /// How many have come.
+    come: usize,
     present: Vec<Member>,
     /// Who has left, and how much each had been told by then.
     gone: Vec<(Member, u64)>,
 }
 
 struct Member {
-    name: String,
     registration: Registration,
     witness: Witness,
 }
 
 impl<O: Object> Crowd<O> {
-    pub(crate) fn new(informer: &Informer<O>, in_order: bool, dice: Dice) -> Self {
-        Self { informer: informer.clone(), in_order, dice, present: Vec::new(), gone: Vec::new() }
+    pub(crate) fn new(name: &'static str, informer: &Informer<O>, in_order: bool, dice: Dice, digest: &Digest) -> Self {
+        let (informer, digest) = (informer.clone(), digest.clone());
+        Self { name, informer, in_order, dice, digest, come: 0, present: Vec::new(), gone: Vec::new() }
     }
 
-    /// One more handler.
+    /// One more handler: the first ones one of each kind.
     pub(crate) fn come(&mut self) {
-        let witness = Witness::new(self.in_order);
-        let kind = ["called", "fragile", "lazy stream"][self.dice.below(3) as usize];
+        let kind = KINDS.get(self.come).copied().unwrap_or_else(|| self.dice.one_of(&KINDS));
         let buffering = if self.dice.chance(0.3) { Buffering::Coalescing } else { Buffering::Unbounded };
-        let name = format!("{kind} {}, {buffering:?}", self.present.len() + self.gone.len());
-        let mut options = HandlerOptions::new().name(name.as_str()).buffering(buffering);
+        let name = format!("{} {kind} {}, {buffering:?}", self.name, self.come);
+        self.come += 1;
+        let witness = Witness::new(&name, self.in_order, buffering, &self.digest);
+        let mut options = HandlerOptions::new().name(name).buffering(buffering);
         if self.dice.chance(0.5) {
-            options = options.resync_period(self.dice.up_to(Duration::from_secs(100)));
+            options = options.resync_period(self.dice.seconds(100));
         }
         let registration = match kind {
             "called" => self.informer.add_handler_with(witness.clone(), options).expect("it is not stopped"),
@@ -48,34 +55,43 @@ impl<O: Object> Crowd<O> {
                 let fragile = Fragile { witness: witness.clone(), dice: self.dice.fork() };
                 self.informer.add_handler_with(fragile, options).expect("it is not stopped")
             }
-            _ => self.stream(witness.clone(), options),
+            kind => self.stream(kind == "short stream", witness.clone(), options),
         };
-        self.present.push(Member { name, registration, witness });
+        self.present.push(Member { registration, witness });
     }
 
-    /// A handler that takes its time over each notification.
-    fn stream(&mut self, witness: Witness, options: HandlerOptions) -> Registration {
+    /// A handler that takes its time over each notification; a `short` one leaves by itself, by being dropped.
+    fn stream(&mut self, short: bool, witness: Witness, options: HandlerOptions) -> Registration {
         let mut subscription = self.informer.subscribe_with(options).expect("it is not stopped");
         let registration = subscription.registration();
         let mut dice = self.dice.fork();
+        let length = if short { dice.below(200) as usize } else { usize::MAX };
         tokio::spawn(async move {
-            while let Some(notification) = subscription.next().await {
-                witness.note(&notification);
-                tokio::time::sleep(dice.up_to(Duration::from_millis(300))).await;
-            }
+            read(&mut subscription, &witness, &mut dice, length).await;
         });
         registration
     }
 
     /// Somebody comes, or leaves.
     pub(crate) async fn stir(&mut self) {
-        if self.present.len() < 2 || (self.present.len() < HANDLERS_MAX && self.dice.chance(0.5)) {
+        let left = self.present.extract_if(.., |member| member.registration.is_removed());
+        self.gone.extend(left.map(|member| {
+            let told = member.witness.told();
+            (member, told)
+        }));
+        if self.present.len() < KINDS.len().min(self.come + 1)
+            || (self.present.len() < HANDLERS_MAX && self.dice.chance(0.5))
+        {
             return self.come();
         }
         let member = self.present.swap_remove(self.dice.below(self.present.len() as u64) as usize);
-        member.registration.remove();
-        // The call that was running, or about to begin, has ended by then.
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        if self.dice.chance(0.5) {
+            member.registration.remove();
+            // The call that was running, or about to begin, has ended by then.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        } else {
+            member.registration.shut_down().await;
+        }
         let told = member.witness.told();
         self.gone.push((member, told));
     }
@@ -84,19 +100,40 @@ impl<O: Object> Crowd<O> {
     pub(crate) fn is_idle(&self) -> bool {
         self.present.iter().all(|member| {
             let status = member.registration.status();
-            status.synced && status.backlog == 0 && status.told == member.witness.told()
+            let is_idle = status.synced && status.backlog == 0 && status.told == member.witness.told();
+            is_idle || member.registration.is_removed()
         })
     }
 
-    pub(crate) fn check(&self, contents: &Contents) {
+    pub(crate) fn check(&self, contents: &Contents, restores: usize) {
         for member in &self.present {
-            member.witness.check(&member.name, contents);
+            if member.registration.is_removed() {
+                member.witness.check_order(restores);
+            } else {
+                member.witness.check(contents, restores);
+            }
         }
         for (member, told) in &self.gone {
-            member.witness.check_order(&member.name);
-            assert_eq!(member.witness.told(), *told, "{} was told something after it had left", member.name);
+            member.witness.check_order(restores);
+            let name = member.witness.name();
+            assert_eq!(member.witness.told(), *told, "{name} was told something after it had left");
         }
-        assert!(self.gone.len() > 5, "hardly anybody has come and gone");
+    }
+
+    fn witnesses(&self) -> impl Iterator<Item = &Witness> {
+        self.present.iter().chain(self.gone.iter().map(|(member, _)| member)).map(|member| &member.witness)
+    }
+
+    pub(crate) fn gone(&self) -> usize {
+        self.gone.len()
+    }
+
+    pub(crate) fn told(&self) -> u64 {
+        self.witnesses().map(Witness::told).sum()
+    }
+
+    pub(crate) fn tombstones(&self) -> u64 {
+        self.witnesses().map(Witness::tombstones).sum()
     }
 
     /// Everybody leaves.
@@ -105,5 +142,13 @@ impl<O: Object> Crowd<O> {
             member.registration.shut_down().await;
             assert!(member.registration.is_removed());
         }
+    }
+}
+
+async fn read<O: Object>(from: &mut Subscription<O>, witness: &Witness, dice: &mut Dice, length: usize) {
+    for _ in 0..length {
+        let Some(notification) = from.next().await else { return };
+        witness.note(&notification);
+        tokio::time::sleep(dice.up_to(Duration::from_millis(300))).await;
     }
 }

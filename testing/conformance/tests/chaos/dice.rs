@@ -18,6 +18,11 @@ impl Dice {
         Self::new(self.below(u64::from(u32::MAX)))
     }
 
+    /// A source of jitter for the code under test.
+    pub(crate) fn jitter(&mut self) -> Random {
+        Random::seeded(self.below(u64::from(u32::MAX)))
+    }
+
     pub(crate) fn chance(&mut self, probability: f64) -> bool {
         self.random.fraction() < probability
     }
@@ -27,7 +32,15 @@ impl Dice {
         (self.random.fraction() * end as f64) as u64
     }
 
+    pub(crate) fn one_of<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize].clone()
+    }
+
     pub(crate) fn up_to(&mut self, longest: Duration) -> Duration {
         longest.mul_f64(self.random.fraction())
+    }
+
+    pub(crate) fn seconds(&mut self, longest: u64) -> Duration {
+        self.up_to(Duration::from_secs(longest))
     }
 }

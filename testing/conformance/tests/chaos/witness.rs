@@ -4,75 +4,137 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kubewire_indexer::{Deleted, Object, ObjectKey};
-use kubewire_informer::{Notification, ResourceEventHandler};
+use kubewire_informer::{Buffering, Notification, ResourceEventHandler};
 use parking_lot::Mutex;
 
-use crate::Contents;
 use crate::dice::Dice;
+use crate::digest::Digest;
+use crate::scope::{Contents, state};
 
 /// What one handler was told. Clones are the same one.
 #[derive(Clone)]
 pub(crate) struct Witness {
+    name: Arc<str>,
     /// Whether deletes of what was never told are right.
     in_order: bool,
-    state: Arc<Mutex<Testimony>>,
+    /// Whether it is told of each state, and so knows the last one.
+    all: bool,
+    digest: Digest,
+    testimony: Arc<Mutex<Testimony>>,
 }
 
-/// Guarded by `Witness::state`.
+/// Guarded by `Witness::testimony`.
 #[derive(Default)]
 struct Testimony {
     present: Contents,
     told: u64,
+    tombstones: u64,
+    /// How often each state was told as something new.
+    news: BTreeMap<String, usize>,
     problems: Vec<String>,
 }
 
 impl Witness {
-    pub(crate) fn new(in_order: bool) -> Self {
-        Self { in_order, state: Arc::default() }
+    pub(crate) fn new(name: &str, in_order: bool, buffering: Buffering, digest: &Digest) -> Self {
+        let all = buffering == Buffering::Unbounded;
+        Self { name: name.into(), in_order, all, digest: digest.clone(), testimony: Arc::default() }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     pub(crate) fn told(&self) -> u64 {
-        self.state.lock().told
+        self.testimony.lock().told
+    }
+
+    pub(crate) fn tombstones(&self) -> u64 {
+        self.testimony.lock().tombstones
     }
 
     /// Everything was told in order, and comes to this.
-    pub(crate) fn check(&self, name: &str, contents: &Contents) {
-        let state = self.state.lock();
-        assert!(state.problems.is_empty(), "{name}: {:#?}", state.problems);
-        assert_eq!(state.present, *contents, "{name}");
+    pub(crate) fn check(&self, contents: &Contents, restores: usize) {
+        self.check_order(restores);
+        assert_eq!(self.testimony.lock().present, *contents, "{}", self.name);
     }
 
-    /// As [`check`](Self::check), of a handler that was removed and so knows only its own time.
-    pub(crate) fn check_order(&self, name: &str) {
-        let state = self.state.lock();
-        assert!(state.problems.is_empty(), "{name}: {:#?}", state.problems);
+    /// As [`check`](Self::check), of a handler that was removed and so knows only its own time. A state may be news again
+    /// after each restore of the server.
+    pub(crate) fn check_order(&self, restores: usize) {
+        let testimony = self.testimony.lock();
+        assert!(testimony.problems.is_empty(), "{}: {:#?}", self.name, testimony.problems);
+        let again: Vec<_> = testimony.news.iter().filter(|(_, times)| **times > 1 + restores).collect();
+        assert!(again.is_empty(), "{} was told more than once: {again:?}", self.name);
     }
 
     /// Notes what is told, and whether it follows on what was told before.
     pub(crate) fn note<O: Object>(&self, notification: &Notification<O>) {
-        let mut state = self.state.lock();
-        state.told += 1;
         let key = notification.key();
-        let version = |object: &O| object.id().resource_version.to_owned();
-        let before = state.present.get(&key).cloned();
-        let problem = match notification {
-            Notification::Added { object, .. } => {
-                state.present.insert(key.clone(), version(object));
-                before.map(|before| format!("{key}: added at {}, though it was there at {before}", version(object)))
-            }
-            Notification::Updated { old, new } => {
-                state.present.insert(key.clone(), version(new));
-                (before.as_deref() != Some(old.id().resource_version)).then(|| {
-                    format!("{key}: updated from {} to {}, though it was {before:?}", version(old), version(new))
-                })
-            }
-            Notification::Deleted(_) => {
-                state.present.remove(&key);
-                (before.is_none() && !self.in_order).then(|| format!("{key}: deleted, though it was not there"))
-            }
-            _ => Some(format!("{key}: a notification of a kind that nobody knows")),
+        let mut testimony = self.testimony.lock();
+        testimony.told += 1;
+        let before = testimony.present.get(&key).cloned();
+        let (what, problem) = match notification {
+            Notification::Added { object, .. } => testimony.added(&key, before, state(object)),
+            Notification::Updated { old, new } => testimony.updated(&key, before, &state(old), state(new)),
+            Notification::Deleted(deleted) => testimony.deleted(&key, before, deleted, self),
+            _ => (String::new(), Some("a notification of a kind that nobody knows".to_owned())),
         };
-        state.problems.extend(problem);
+        testimony.problems.extend(problem.map(|problem| format!("{key}: {what}: {problem}")));
+        drop(testimony);
+        self.digest.note(|| format!("{} {key} {what}", self.name));
+    }
+}
+
+type Noted = (String, Option<String>);
+
+impl Testimony {
+    fn added(&mut self, key: &ObjectKey, before: Option<String>, new: String) -> Noted {
+        *self.news.entry(new.clone()).or_default() += 1;
+        self.present.insert(key.clone(), new.clone());
+        (format!("added {new}"), before.map(|before| format!("it was there, as {before}")))
+    }
+
+    fn updated(&mut self, key: &ObjectKey, before: Option<String>, old: &str, new: String) -> Noted {
+        // What has not changed is told again by resyncs and new lists.
+        if old != new {
+            *self.news.entry(new.clone()).or_default() += 1;
+        }
+        self.present.insert(key.clone(), new.clone());
+        let problem = (before.as_deref() != Some(old)).then(|| format!("it was {before:?}"));
+        (format!("updated {old} to {new}"), problem)
+    }
+
+    fn deleted<O: Object>(
+        &mut self,
+        key: &ObjectKey,
+        before: Option<String>,
+        deleted: &Deleted<O>,
+        of: &Witness,
+    ) -> Noted {
+        self.present.remove(key);
+        let uid = |state: &str| state.split('@').next().unwrap_or_default().to_owned();
+        match (deleted, before) {
+            (Deleted::Known(last), None) => {
+                let problem = (!of.in_order).then(|| "it was not there".to_owned());
+                (format!("deleted {}", state(last)), problem)
+            }
+            (Deleted::Known(last), Some(before)) => {
+                let last = state(last);
+                let problem = (uid(&before) != uid(&last)).then(|| format!("it was {before}, another object"));
+                (format!("deleted {last}"), problem)
+            }
+            (Deleted::FinalStateUnknown { last, .. }, before) => {
+                self.tombstones += 1;
+                let last = last.as_ref().map(state);
+                let problem = match (&last, before) {
+                    (None, None) if of.in_order => None,
+                    (last, before) if *last == before => None,
+                    (Some(last), Some(before)) if !of.all && uid(last) == uid(&before) => None,
+                    (_, before) => Some(format!("the last state that was told is {before:?}")),
+                };
+                (format!("gone, last seen {last:?}"), problem)
+            }
+        }
     }
 }
 
@@ -118,6 +180,3 @@ impl<O: Object> ResourceEventHandler<O> for Fragile {
         }
     }
 }
-
-/// What was processed last of each key: the version, or that there was none.
-pub(crate) type Processed = Arc<Mutex<BTreeMap<ObjectKey, Option<String>>>>;

@@ -7,18 +7,22 @@ use std::time::Duration;
 use kubewire_apiserver::ApiServer;
 use kubewire_indexer::{Object, ObjectKey};
 use kubewire_informer::Informer;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::RESOURCE;
 use crate::dice::Dice;
+use crate::play::RECOVERY;
+use crate::restores::Restores;
 
 const WRITERS: usize = 3;
-const NAMESPACES: u64 = 4;
-const NAMES: u64 = 12;
+const NAMESPACES: u64 = 3;
+const NAMES: u64 = 7;
 /// Nobody else writes there.
 const PROBES: &str = "probes";
+
+/// Which resources are written.
+const RESOURCES: [&str; 2] = ["configmaps", "pods"];
 
 /// The writers at work.
 pub(crate) struct Writing {
@@ -29,22 +33,28 @@ pub(crate) struct Writing {
 
 pub(crate) fn start<O: Object>(
     server: &ApiServer,
-    informer: &Informer<O>,
+    probed: &Informer<O>,
+    spoils: bool,
+    restores: &Restores,
     stop: &CancellationToken,
     dice: &mut Dice,
 ) -> Writing {
     let (stop, written, mut tasks) = (stop.child_token(), Arc::new(AtomicU64::new(0)), JoinSet::new());
     for _ in 0..WRITERS {
-        let (server, mut dice, written, stop) = (server.clone(), dice.fork(), Arc::clone(&written), stop.clone());
+        let (server, restores, mut dice) = (server.clone(), restores.clone(), dice.fork());
+        let (written, stop) = (Arc::clone(&written), stop.clone());
         tasks.spawn(async move {
             while stop.run_until_cancelled(tokio::time::sleep(pause(&mut dice))).await.is_some() {
+                restores.may_write().await;
                 for _ in 0..=dice.below(4) {
-                    written.fetch_add(u64::from(write(&server, &mut dice)), Ordering::Relaxed);
+                    written.fetch_add(u64::from(write(&server, &mut dice, spoils)), Ordering::Relaxed);
                 }
             }
         });
     }
-    tasks.spawn(probe(server.clone(), informer.clone(), dice.fork(), stop.clone()));
+    let probe =
+        Probe { server: server.clone(), informer: probed.clone(), restores: restores.clone(), dice: dice.fork() };
+    tasks.spawn(probe.run(stop.clone()));
     Writing { stop, tasks, written }
 }
 
@@ -61,46 +71,115 @@ impl Writing {
 
 /// Mostly busy, at times quiet.
 fn pause(dice: &mut Dice) -> Duration {
-    if dice.chance(0.03) { dice.up_to(Duration::from_secs(200)) } else { dice.up_to(Duration::from_secs(10)) }
+    if dice.chance(0.03) { dice.seconds(60) } else { dice.seconds(6) }
 }
 
-/// Makes, changes or deletes something. Says whether that could be done.
-pub(crate) fn write(server: &ApiServer, dice: &mut Dice) -> bool {
-    let (namespace, name) = (format!("ns-{}", dice.below(NAMESPACES)), format!("map-{}", dice.below(NAMES)));
-    if server.get(RESOURCE, &namespace, &name).is_none() {
-        let object = json!({"metadata": {"namespace": namespace, "name": name}, "data": {"round": "0"}});
-        return server.create(RESOURCE, object).is_ok();
-    }
-    if dice.chance(0.3) {
-        let deleted = server.delete(RESOURCE, &namespace, &name).is_ok();
+/// Makes, changes or deletes something, into what no type could hold where it `spoils`. Says whether that could be done.
+pub(crate) fn write(server: &ApiServer, dice: &mut Dice, spoils: bool) -> bool {
+    let resource = dice.one_of(&RESOURCES);
+    let (namespace, name) = (format!("ns-{}", dice.below(NAMESPACES)), format!("it-{}", dice.below(NAMES)));
+    let is_new = server.get(resource, &namespace, &name).is_none();
+    if !is_new && dice.chance(0.3) {
+        let deleted = server.delete(resource, &namespace, &name).is_ok();
         // At times it is there again at once, under the same name.
-        return deleted && (dice.chance(0.7) || write(server, dice));
+        return deleted && (dice.chance(0.6) || put(server, resource, &namespace, &name, dice, spoils));
     }
+    put(server, resource, &namespace, &name, dice, spoils)
+}
+
+/// Makes an object, or changes it.
+fn put(server: &ApiServer, resource: &str, namespace: &str, name: &str, dice: &mut Dice, spoils: bool) -> bool {
+    // One is selected by its label and the other is not, so that objects move into and out of a selection.
+    let labels = json!({"tier": dice.one_of(&["front", "back"])});
+    let content = content(resource, dice, spoils);
+    let fill = |object: &mut Value| {
+        object["metadata"]["labels"] = labels.clone();
+        for (field, value) in content.as_object().into_iter().flatten() {
+            object[field] = value.clone();
+        }
+    };
+    if server.get(resource, namespace, name).is_some() {
+        return server.modify(resource, namespace, name, fill).is_ok();
+    }
+    let mut object = json!({"metadata": {"namespace": namespace, "name": name}});
+    fill(&mut object);
+    server.create(resource, object).is_ok()
+}
+
+/// What an object says. At times nothing that its type could hold, or a value that no client knows yet.
+fn content(resource: &str, dice: &mut Dice, spoils: bool) -> Value {
     let round = dice.below(1_000_000).to_string();
-    server.modify(RESOURCE, &namespace, &name, |object| object["data"] = json!({ "round": round })).is_ok()
+    match (resource, dice.below(20)) {
+        ("configmaps", 0) if spoils => json!({"data": 7}),
+        ("configmaps", 1) => json!({"data": {"round": round}, "immutable": null, "fieldOfNextYear": [{}, null]}),
+        ("configmaps", _) => json!({"data": {"round": round}}),
+        (_, 0) if spoils => json!({"spec": "none"}),
+        (_, 1) => {
+            let spec = json!({"containers": [], "restartPolicy": "WhenTheMoonIsFull"});
+            json!({"spec": spec, "status": {"phase": "Confused", "conditions": [{"type": "New", "status": "Perhaps"}]}})
+        }
+        _ => json!({"spec": {"containers": [], "nodeName": round}, "status": {"phase": "Running"}}),
+    }
+}
+
+/// How many objects there are of the resource that has most.
+pub(crate) fn objects(server: &ApiServer) -> u64 {
+    RESOURCES.iter().map(|resource| server.count(*resource) as u64).max().unwrap_or_default()
+}
+
+/// Makes everything readable again.
+pub(crate) fn repair(server: &ApiServer) {
+    for resource in RESOURCES {
+        for object in server.list(resource) {
+            let meta = &object["metadata"];
+            let text = |name: &str| meta[name].as_str().unwrap_or_default().to_owned();
+            let fixed = match resource {
+                "configmaps" if object["data"].is_number() => json!({"data": {}}),
+                "pods" if object["spec"].is_string() => json!({"spec": {"containers": []}}),
+                _ => continue,
+            };
+            let (field, value) = fixed.as_object().and_then(|fixed| fixed.iter().next()).expect("one field");
+            server
+                .modify(resource, &text("namespace"), &text("name"), |object| object[field] = value.clone())
+                .expect("it is there");
+        }
+    }
 }
 
 /// Writes, waits for the version of the write, and must then find it in the store.
-async fn probe<O: Object>(server: ApiServer, informer: Informer<O>, mut dice: Dice, stop: CancellationToken) {
-    for n in 0.. {
-        let name = format!("probe-{n}");
+struct Probe<O: Object> {
+    server: ApiServer,
+    informer: Informer<O>,
+    restores: Restores,
+    dice: Dice,
+}
+
+impl<O: Object> Probe<O> {
+    async fn run(mut self, stop: CancellationToken) {
+        for n in 0.. {
+            self.restores.may_write().await;
+            self.once(&format!("probe-{n}")).await;
+            if stop.run_until_cancelled(tokio::time::sleep(self.dice.seconds(60))).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    async fn once(&self, name: &str) {
+        let restores = self.restores.count();
         let object = json!({"metadata": {"namespace": PROBES, "name": name}});
-        let written = server.create(RESOURCE, object).expect("nobody else writes there");
+        let written = self.server.create("configmaps", object).expect("nobody else writes there");
         let version = written["metadata"]["resourceVersion"].as_str().expect("it has a version").to_owned();
         // Also after the writers were told to stop: by then the trouble is over, and it must come.
-        let arrived = tokio::time::timeout(crate::RECOVERY, informer.wait_for_version(&version)).await;
-        match arrived {
+        match tokio::time::timeout(RECOVERY, self.informer.wait_for_version(&version)).await {
             Ok(reached) => reached.expect("it runs"),
-            Err(_) => panic!("version {version} is never reached: {:#?}\nlast requests: {:#?}", informer.status(), {
-                let requests = server.requests();
-                requests[requests.len().saturating_sub(8)..].to_vec()
-            }),
+            Err(_) => panic!("version {version} is never reached: {:#?}", self.informer.status()),
         }
-        let found = informer.indexer().get_by_key(&ObjectKey::new(PROBES, &name)).expect("the store has the write");
-        assert_eq!(found.id().resource_version, version);
-        server.delete(RESOURCE, PROBES, &name).expect("it is there");
-        if stop.run_until_cancelled(tokio::time::sleep(dice.up_to(Duration::from_secs(60)))).await.is_none() {
-            return;
+        // A restore may have taken the write back.
+        if self.restores.count() == restores {
+            let found = self.informer.indexer().get_by_key(&ObjectKey::new(PROBES, name));
+            assert_eq!(found.expect("the store has the write").id().resource_version, version);
+            self.server.delete("configmaps", PROBES, name).expect("it is there");
         }
     }
 }

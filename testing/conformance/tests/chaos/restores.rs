@@ -1,0 +1,56 @@
+//! Restores of the server from an older state.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use kubewire_apiserver::ApiServer;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::dice::Dice;
+
+/// How far back a restore goes, in versions.
+const DEPTH_MAX: u64 = 40;
+
+/// How many there were, and whether writers may write. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Restores {
+    count: Arc<AtomicUsize>,
+    /// Held while versions are below what was given out before: two states of one object would have the same version, and
+    /// no cache in the world could tell them apart. First come, first served.
+    pen: Arc<Mutex<()>>,
+}
+
+impl Restores {
+    pub(crate) fn new() -> Self {
+        Self { count: Arc::default(), pen: Arc::default() }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    pub(crate) async fn may_write(&self) {
+        drop(self.pen.lock().await);
+    }
+
+    /// Restores an older state: with versions that go on far above, or with versions that go back for a while.
+    pub(crate) async fn restore(&self, server: &ApiServer, dice: &mut Dice, stop: &CancellationToken) {
+        let present = server.resource_version();
+        let version = present.saturating_sub(dice.below(DEPTH_MAX));
+        if dice.chance(0.5) {
+            self.count.fetch_add(usize::from(server.restore(version, present + 1000)), Ordering::Relaxed);
+        } else {
+            let _pen = self.pen.lock().await;
+            if !server.restore(version, version + 1) {
+                return;
+            }
+            self.count.fetch_add(1, Ordering::Relaxed);
+            let _ = stop.run_until_cancelled(tokio::time::sleep(dice.seconds(40))).await;
+            server.skip_resource_versions(DEPTH_MAX + 1);
+            // Who has not come back yet knows versions of the history that is lost. A server could not tell them from those of
+            // the new one.
+            server.compact();
+        }
+    }
+}
