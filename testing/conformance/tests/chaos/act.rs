@@ -43,7 +43,10 @@ pub(crate) struct Deeds {
 
 /// Looks after objects without keeping them.
 #[derive(Clone, Default)]
-pub(crate) struct Traces(Arc<Mutex<Vec<Box<dyn Fn() -> bool + Send>>>>);
+pub(crate) struct Traces(Arc<Mutex<Vec<IsAlive>>>);
+
+/// Whether an object is still there.
+type IsAlive = Box<dyn Fn() -> bool + Send>;
 
 impl Traces {
     /// Follows this object.

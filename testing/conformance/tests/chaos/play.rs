@@ -147,7 +147,7 @@ impl Stage {
         }
         let casting = Casting { server, client, silence, is_calm: weather == Weather::Calm, digest: &digest };
         let first = (Scope::all("configmaps"), delivery(seed));
-        let (mut acts, writing) = if seed / 3 % 2 == 0 {
+        let (mut acts, writing) = if (seed / 3).is_multiple_of(2) {
             let scene = casting.scene::<Arc<ConfigMap>>(first, &mut dice);
             casting.with_writers(scene, &restores, &stop, &mut dice)
         } else {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kubewire_apiserver::ApiServer;
-use tokio::sync::Mutex;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::dice::Dice;
@@ -18,12 +18,12 @@ pub(crate) struct Restores {
     count: Arc<AtomicUsize>,
     /// Held while versions are below what was given out before: two states of one object would have the same version, and
     /// no cache in the world could tell them apart. First come, first served.
-    pen: Arc<Mutex<()>>,
+    pen: Arc<Semaphore>,
 }
 
 impl Restores {
     pub(crate) fn new() -> Self {
-        Self { count: Arc::default(), pen: Arc::default() }
+        Self { count: Arc::default(), pen: Arc::new(Semaphore::new(1)) }
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -31,7 +31,7 @@ impl Restores {
     }
 
     pub(crate) async fn may_write(&self) {
-        drop(self.pen.lock().await);
+        drop(self.pen.acquire().await);
     }
 
     /// Restores an older state: with versions that go on far above, or with versions that go back for a while.
@@ -41,7 +41,7 @@ impl Restores {
         if dice.chance(0.5) {
             self.count.fetch_add(usize::from(server.restore(version, present + 1000)), Ordering::Relaxed);
         } else {
-            let _pen = self.pen.lock().await;
+            let _pen = self.pen.acquire().await;
             if !server.restore(version, version + 1) {
                 return;
             }

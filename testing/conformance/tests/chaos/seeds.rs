@@ -17,6 +17,9 @@ const FRESH_SEEDS_END: u64 = 900_000;
 /// Of so many seeds in process there is one more over sockets.
 const IN_PROCESS_FOR_ONE_OVER_SOCKETS: u64 = 25;
 
+/// Tests that play seeds which the environment names.
+const TESTS: usize = 4;
+
 /// How often a long run says how far it is.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -49,7 +52,10 @@ impl Seeds {
             return Some(Self::Range { first, last, complete: false });
         }
         if let Ok(minutes) = std::env::var("KUBEWIRE_CHAOS_MINUTES") {
-            return Some(Self::Fresh(Duration::from_secs(60 * number("KUBEWIRE_CHAOS_MINUTES", &minutes))));
+            let seconds = 60 * number("KUBEWIRE_CHAOS_MINUTES", &minutes);
+            // The tests that play run side by side as far as there are cores, and share the time.
+            let at_once = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(TESTS)) as u32;
+            return Some(Self::Fresh(Duration::from_secs(seconds) * at_once / TESTS as u32));
         }
         let count = number("KUBEWIRE_SEEDS", &std::env::var("KUBEWIRE_SEEDS").ok()?);
         Some(Self::Range { first: 1, last: count, complete: false })
