@@ -3,12 +3,13 @@
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hashbrown::Equivalent;
 
 use crate::Store;
+use crate::sync::AtomicU64;
 
 /// A store whose entries expire, as client-go's `ExpirationCache`; [`ttl`](Self::ttl) makes its `NewTTLStore`.
 ///

@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex};
 
 /// A store that hands out the entry with the smallest priority first, each key once, as client-go's `Heap`.
 /// Cloning gives another handle to the same content.

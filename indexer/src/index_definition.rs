@@ -4,9 +4,8 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use crate::prepared::Prepared;
+use crate::sync::Mutex;
 use crate::{BoxError, IndexFailure, IndexFunc};
 
 pub(crate) struct Definition<K, V> {

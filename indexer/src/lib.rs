@@ -107,6 +107,7 @@ mod serde;
 mod slots;
 mod state;
 mod store;
+mod sync;
 mod transforming;
 mod undelta_store;
 

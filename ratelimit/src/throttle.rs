@@ -285,12 +285,17 @@ mod tests {
 
     #[test]
     fn a_throttle_that_never_lets_pass_blocks_until_it_is_stopped() {
-        let throttle = Throttle::never();
+        let time = ManualClock::new();
+        let throttle = Throttle::with_clock(0.0, 0, time.clock());
         assert!(!throttle.try_accept());
         let thread = std::thread::spawn({
             let throttle = throttle.clone();
             move || throttle.accept()
         });
+        // A stop before the thread waits would be found without being told.
+        while time.next_wake().is_none() {
+            std::thread::yield_now();
+        }
         throttle.stop();
         assert_eq!(thread.join().unwrap(), Err(WaitError::Stopped));
     }

@@ -10,8 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
+use crate::sync::Mutex;
 use crate::{Deleted, Id, IndexError, Indexer, Object, ObjectId, ObjectKey, compare_versions};
 use overlay::{Entry, Overlay};
 

@@ -8,11 +8,11 @@ use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, Equivalent};
-use parking_lot::RwLock;
 
 use crate::prepared::Prepared;
 use crate::slots::SlotId;
 use crate::state::{Definitions, State};
+use crate::sync::RwLock;
 use crate::{IndexConflict, IndexError, IndexFailure, Indexers, UnknownIndex};
 
 /// A thread-safe map with named indices, as client-go's `ThreadSafeStore`. It knows nothing of Kubernetes.

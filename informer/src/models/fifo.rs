@@ -57,19 +57,38 @@ fn each_entry_goes_to_one_of_two_consumers_and_never_to_both_at_a_time() {
 }
 
 #[test]
+fn the_end_of_an_entry_wakes_who_waits_for_the_next() {
+    model(|| {
+        let world = World::default();
+        let fifo = fifo();
+        let consumers = [(); 2].map(|()| {
+            let fifo = fifo.clone();
+            thread::spawn(move || names(&block_on(fifo.pop()).unwrap()))
+        });
+        fifo.add(world.pod("a", 1)).unwrap();
+        fifo.add(world.pod("b", 1)).unwrap();
+        let mut taken = consumers.map(|consumer| consumer.join().unwrap()).concat();
+        taken.sort();
+        assert_eq!(taken, ["a", "b"]);
+    });
+}
+
+#[test]
 fn a_close_ends_all_pops_once_nothing_waits() {
     model(|| {
         let world = World::default();
         let fifo = fifo();
         let out = Arc::new(AtomicUsize::new(0));
-        let consumers = [(); 2].map(|()| {
+        let consumers = [(); 3].map(|()| {
             let (fifo, out) = (fifo.clone(), Arc::clone(&out));
             thread::spawn(move || consume(&fifo, &out))
         });
         fifo.add(world.pod("a", 1)).unwrap();
+        fifo.add(world.pod("b", 1)).unwrap();
         fifo.close();
-        let taken = consumers.map(|consumer| consumer.join().unwrap()).concat();
-        assert_eq!(taken, ["a"]);
+        let mut taken = consumers.map(|consumer| consumer.join().unwrap()).concat();
+        taken.sort();
+        assert_eq!(taken, ["a", "b"]);
     });
 }
 

@@ -63,6 +63,8 @@ fn a_removed_handler_hears_nothing_once_its_shut_down_has_returned_and_others_he
         let registration = informer.add_handler(removed.witness(None)).unwrap();
         let _stays = informer.add_handler(stays.witness(None)).unwrap();
         let running = informer.start(CancellationToken::new());
+        // By now it is told of the first list.
+        block_on(informer.synced()).unwrap();
         block_on(registration.shut_down());
         removed.is_over();
         assert!(registration.is_removed());
