@@ -2,13 +2,7 @@
 //! shuttle's, where the [models](crate::models) run them in many orders.
 
 #[cfg(shuttle)]
-mod scheduled;
-
-#[cfg(shuttle)]
-pub(crate) use scheduled::{
-    AtomicBool, AtomicI64, AtomicU64, Handle, JoinHandle, Mutex, Notified, Notify, begin, complain, complaints,
-    expect_no_lock, sleep,
-};
+pub(crate) use kubewire_ratelimit::sync::*;
 #[cfg(not(shuttle))]
 pub(crate) use {
     parking_lot::Mutex,

@@ -93,11 +93,10 @@ mod rate_limiter;
 #[cfg(not(loom))]
 mod retry;
 mod sleep;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod sync;
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 #[doc(hidden)]
-#[allow(missing_docs)]
 pub mod sync;
 #[cfg(not(loom))]
 mod throttle;

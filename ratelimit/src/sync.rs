@@ -1,13 +1,15 @@
-//! The locks and threads of the shells: parking_lot's and the standard library's, or loom's where models explore all
-//! orders in which things can happen. The crates above take loom's from here.
+//! The locks, wake-ups and threads of the shells: parking_lot's, tokio's and the standard library's; or loom's, or
+//! shuttle's, where models run them in all orders or in many. The crates above take those of the models from here.
+
+#[cfg(shuttle)]
+mod scheduled;
 
 #[cfg(loom)]
 pub use loom_lock::{Mutex, MutexGuard};
-#[cfg(not(loom))]
-pub(crate) use parking_lot::Mutex;
-
-#[cfg(not(loom))]
-pub(crate) use std::thread;
+#[cfg(shuttle)]
+pub use scheduled::*;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use {parking_lot::Mutex, std::thread, tokio::sync::Notify};
 
 #[cfg(loom)]
 mod loom_lock {

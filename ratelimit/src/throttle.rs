@@ -5,10 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-use tokio::sync::Notify;
-
 use crate::clock::{Clock, after, unpark_this_thread};
+use crate::sync::{Mutex, Notify};
 use crate::token_bucket::{Reservation, ReserveError, TokenBucket};
 
 /// A [`TokenBucket`] that several tasks and threads share and wait on; as client-go's `flowcontrol.RateLimiter`.
@@ -162,6 +160,7 @@ impl Throttle {
         let delay = held.reservation.delay();
         if !delay.is_zero() {
             tokio::select! {
+                biased;
                 () = self.shared.clock.sleep_until(held.reservation.ready()) => {}
                 () = stopped => return Err(WaitError::Stopped),
             }

@@ -12,7 +12,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hashbrown::HashMap;
-pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
+pub use shuttle::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
+pub use shuttle::thread;
 
 /// A task of shuttle, within one run.
 type TaskId = usize;
@@ -32,7 +33,7 @@ fn note_held(task: TaskId, change: impl FnOnce(&mut usize)) {
 }
 
 /// To be called where user code runs, an object is dropped or a waker is touched: complains if a lock is held.
-pub(crate) fn expect_no_lock(what: &str) {
+pub fn expect_no_lock(what: &str) {
     let held = HELD.with_borrow(|held| held.get(&me()).copied().unwrap_or_default());
     if held > 0 {
         complain(format!("{what} under {held} lock(s)"));
@@ -40,17 +41,17 @@ pub(crate) fn expect_no_lock(what: &str) {
 }
 
 /// Something is wrong. A panic would not do: those of handlers and of objects are caught.
-pub(crate) fn complain(what: String) {
+pub fn complain(what: String) {
     COMPLAINTS.with_borrow_mut(|complaints| complaints.push(what));
 }
 
 /// What was complained of in this run.
-pub(crate) fn complaints() -> Vec<String> {
+pub fn complaints() -> Vec<String> {
     COMPLAINTS.take()
 }
 
 /// A new run begins.
-pub(crate) fn begin() {
+pub fn begin() {
     HELD.take();
     COMPLAINTS.take();
 }
@@ -63,14 +64,14 @@ fn point(what: &str) {
 
 /// Shuttle's mutex in the shape of parking_lot's, which counts what is held.
 #[derive(Debug, Default)]
-pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
+pub struct Mutex<T>(shuttle::sync::Mutex<T>);
 
 impl<T> Mutex<T> {
-    pub(crate) fn new(value: T) -> Self {
+    pub fn new(value: T) -> Self {
         Self(shuttle::sync::Mutex::new(value))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+    pub fn lock(&self) -> MutexGuard<'_, T> {
         let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let task = me();
         note_held(task, |held| *held += 1);
@@ -78,7 +79,7 @@ impl<T> Mutex<T> {
     }
 }
 
-pub(crate) struct MutexGuard<'a, T> {
+pub struct MutexGuard<'a, T> {
     /// `None` only while it is dropped.
     guard: Option<shuttle::sync::MutexGuard<'a, T>>,
     task: TaskId,
@@ -111,39 +112,39 @@ impl<T> Drop for MutexGuard<'_, T> {
 
 /// tokio's own, with a point before each step at which others may go on. Within a step nobody does.
 #[derive(Debug, Default)]
-pub(crate) struct Notify {
+pub struct Notify {
     inner: tokio::sync::Notify,
 }
 
 impl Notify {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self::default()
     }
 
-    pub(crate) fn notify_one(&self) {
+    pub fn notify_one(&self) {
         point("a waker is woken or taken in");
         self.inner.notify_one();
     }
 
-    pub(crate) fn notify_waiters(&self) {
+    pub fn notify_waiters(&self) {
         point("a waker is woken or taken in");
         self.inner.notify_waiters();
     }
 
-    pub(crate) fn notified(&self) -> Notified<'_> {
+    pub fn notified(&self) -> Notified<'_> {
         point("a waker is woken or taken in");
         Notified { inner: self.inner.notified() }
     }
 }
 
 #[pin_project::pin_project]
-pub(crate) struct Notified<'a> {
+pub struct Notified<'a> {
     #[pin]
     inner: tokio::sync::futures::Notified<'a>,
 }
 
 impl Notified<'_> {
-    pub(crate) fn enable(self: Pin<&mut Self>) -> bool {
+    pub fn enable(self: Pin<&mut Self>) -> bool {
         point("a waker is woken or taken in");
         self.project().inner.enable()
     }
@@ -160,30 +161,30 @@ impl Future for Notified<'_> {
 
 /// Spawns tasks and threads of shuttle's.
 #[derive(Clone, Debug)]
-pub(crate) struct Handle;
+pub struct Handle;
 
 impl Handle {
-    pub(crate) fn current() -> Self {
+    pub fn current() -> Self {
         Self
     }
 
-    pub(crate) fn spawn<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    pub fn spawn<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
         point("a task is spawned");
         JoinHandle(shuttle::future::spawn(task))
     }
 
-    pub(crate) fn spawn_blocking(&self, task: impl FnOnce() + Send + 'static) {
+    pub fn spawn_blocking(&self, task: impl FnOnce() + Send + 'static) {
         point("a thread is spawned");
-        drop(shuttle::thread::spawn(task));
+        drop(thread::spawn(task));
     }
 
-    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+    pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         shuttle::future::block_on(future)
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct JoinHandle<T>(shuttle::future::JoinHandle<T>);
+pub struct JoinHandle<T>(shuttle::future::JoinHandle<T>);
 
 impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
@@ -195,15 +196,15 @@ impl<T> Future for JoinHandle<T> {
 
 /// The task was dropped. One that panics ends the model.
 #[derive(Debug)]
-pub(crate) struct JoinError;
+pub struct JoinError;
 
 impl JoinError {
-    pub(crate) fn try_into_panic(self) -> Result<Box<dyn Any + Send>, Self> {
+    pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, Self> {
         Err(self)
     }
 }
 
 /// In a model no time passes.
-pub(crate) async fn sleep(_: Duration) {
+pub async fn sleep(_: Duration) {
     match std::future::pending::<Infallible>().await {}
 }
