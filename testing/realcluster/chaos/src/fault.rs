@@ -1,7 +1,7 @@
 //! What goes wrong, and what must be seen of it.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use kubewire_informer::reflector::RestartCause;
@@ -9,6 +9,7 @@ use kubewire_listwatch::ErrorClass;
 
 use crate::cast;
 use crate::follower::Follow;
+use crate::footprint::{MIB, heap};
 use crate::servers::Server;
 use crate::stage::{Outage, Stage, until};
 use crate::writers::{Churn, churn};
@@ -253,19 +254,35 @@ async fn token_revoked(stage: &mut Stage) -> anyhow::Result<String> {
     Ok(told)
 }
 
+/// All pods at once, then some of them again: by then every table has had its size, so the heap must not grow.
 async fn churn_pods(stage: &mut Stage) -> anyhow::Result<String> {
     let pods = stage.form.pods;
-    let mut speeds = Vec::new();
+    let told = churn_round(stage, pods).await?;
+    let heap_before = heap();
+    let again = churn_round(stage, (pods / 4).min(2_000)).await?;
+    let grown = heap().saturating_sub(heap_before);
+    ensure!(grown <= HEAP_GROWTH_MAX, "the heap has grown by {grown} bytes in the second round, from {heap_before}");
+    Ok(format!("{told}\n          {again}"))
+}
+
+async fn churn_round(stage: &Stage, pods: u64) -> anyhow::Result<String> {
+    let (mut speeds, mut full) = (Vec::new(), 0);
     for what in [Churn::Create, Churn::Change, Churn::Delete] {
-        let begin = std::time::Instant::now();
+        let begin = Instant::now();
         churn(&stage.admin, pods, what, &stage.tally).await?;
         speeds.push(format!("{what:?} {:.0}/s", pods as f64 / begin.elapsed().as_secs_f64()));
         if what == Churn::Change {
             // Everybody must have all of them; and one more handler comes while they are there.
             let settled = stage.settle(false).await?;
             ensure!(settled as u64 >= pods, "{settled} pods are there, of {pods}");
+            full = heap() / MIB;
             stage.followers.iter().try_for_each(|follower| follower.visit())?;
         }
     }
-    Ok(format!("{pods} pods: {}", speeds.join(", ")))
+    stage.settle(false).await?;
+    let speeds = speeds.join(", ");
+    Ok(format!("{pods} pods: {speeds}; heap {full} MiB while all were there, {} MiB afterwards", heap() / MIB))
 }
+
+/// What the second round may add: it makes nothing that the first one has not made.
+const HEAP_GROWTH_MAX: usize = 2 * MIB;

@@ -1,6 +1,7 @@
 //! One informer with everything that hangs on it: handlers, visitors, a queue with workers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use kubewire_indexer::{IndexFunc, Indexer, Indexers, NAMESPACE_INDEX, Object, ObjectKey};
@@ -39,6 +40,8 @@ pub(crate) trait Follow: Send + Sync {
     fn is_idle(&self) -> bool;
     /// Everything that is not as it must be, when the server has this and nothing waits.
     fn problems(&self, truth: &Contents) -> Vec<String>;
+    /// Its tests forget what is gone.
+    fn forget_gone(&self);
     /// Notifications that were told to handlers, and tries that workers failed on purpose.
     fn figures(&self) -> (u64, u64);
     fn stop(self: Box<Self>) -> BoxFuture<'static, ()>;
@@ -77,7 +80,7 @@ impl<O: Object> Follower<O> {
             reflector = reflector.page_size(100);
         }
         if !manner.is_patient {
-            reflector = reflector.backoff(crate::quick_backoff());
+            reflector = reflector.backoff(crate::quick_backoff()).initial_events_timeout(Duration::from_secs(10));
         }
         let indexers = Indexers::by_namespace().with(ROUND, IndexFunc::maybe(|object: &O| object.label(ROUND)));
         let options = InformerOptions::new()
@@ -182,6 +185,12 @@ impl<O: Object> Follow for Follower<O> {
             problems.push(format!("objects or events were skipped, or it panicked: {status:?}"));
         }
         problems.into_iter().map(|text| format!("{}: {text}", self.name())).collect()
+    }
+
+    fn forget_gone(&self) {
+        let visitors = self.visitors.lock();
+        self.staying.iter().chain(visitors.iter()).for_each(|(_, witness)| witness.forget_gone());
+        self.workers.forget_gone();
     }
 
     fn figures(&self) -> (u64, u64) {

@@ -1,21 +1,26 @@
-//! What this process takes, as Linux counts it.
+//! What this process takes.
 
+use std::alloc::System;
 use std::fs;
 
-/// Memory in MiB: now, and at most so far.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Memory {
-    pub(crate) now: u64,
-    pub(crate) peak: u64,
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+pub(crate) const MIB: usize = 1 << 20;
+
+/// Bytes of the heap that are in use.
+pub(crate) fn heap() -> usize {
+    let stats = ALLOCATOR.stats();
+    stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
 }
 
-pub(crate) fn memory() -> Memory {
+/// The most memory in MiB that the process has ever had, as the system counts it.
+pub(crate) fn memory_peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let field = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-        line.split_whitespace().next().and_then(|number| number.parse::<u64>().ok()).unwrap_or(0) / 1024
-    };
-    Memory { now: field("VmRSS:"), peak: field("VmHWM:") }
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().next().and_then(|number| number.parse::<u64>().ok()).unwrap_or(0) / 1024
 }
 
 /// How many sockets are open.

@@ -30,7 +30,7 @@ impl Form {
     /// The stops are still longer than what the followers' clients wait for a connection (3 s) and an answer (6 s).
     pub(crate) const SHORT: Self = Self {
         name: "short",
-        pods: 3_000,
+        pods: 2_000,
         stop: Duration::from_secs(10),
         pause: Duration::from_secs(2),
         writes: 60,

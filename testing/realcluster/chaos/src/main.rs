@@ -32,7 +32,7 @@ use kubewire_ratelimit::Backoff;
 
 use dice::Dice;
 use fault::Fault;
-use footprint::{memory, sockets};
+use footprint::{MIB, heap, memory_peak, sockets};
 use form::Form;
 use rights::Rights;
 use servers::Servers;
@@ -98,12 +98,8 @@ async fn run(args: &Args, form: Form, seed: u64) -> anyhow::Result<String> {
     let followers = cast::all(&rights, &mut dice)?;
     let mut stage = Stage { form, servers, admin, rights, followers, tally: Arc::default(), dice };
     stage.until_healthy().await?;
-    let memory_before = memory().now;
-    println!(
-        "[{:5.1} s] {} followers watch, {memory_before} MiB",
-        begin.elapsed().as_secs_f64(),
-        stage.followers.len()
-    );
+    let before = Before { heap: heap(), sockets: sockets_before };
+    println!("[{:5.1} s] {} followers watch", begin.elapsed().as_secs_f64(), stage.followers.len());
 
     let mut slowest = Duration::ZERO;
     for (number, fault) in faults.iter().enumerate() {
@@ -112,7 +108,7 @@ async fn run(args: &Args, form: Form, seed: u64) -> anyhow::Result<String> {
         slowest = slowest.max(recovery);
     }
     stage.settle(true).await.inspect_err(|_| tell_all(&stage))?;
-    finish(stage, faults.len(), slowest, memory_before, sockets_before).await
+    finish(stage, faults.len(), slowest, before).await
 }
 
 /// One fault: writes before it, in it and behind it, then everything must be right. Gives back how long it took until
@@ -149,13 +145,14 @@ async fn play(stage: &mut Stage, fault: Fault) -> anyhow::Result<Duration> {
     }
     println!("          {seen}");
     println!(
-        "          all watch again after {:.1} s, all equal after {:.1} s: {pods} pods; {} writes, {} failed; {} requests, over: {}",
+        "          all watch again after {:.1} s, all equal after {:.1} s: {pods} pods; {} writes, {} failed; {} requests, over: {}; heap {} MiB",
         recovery.as_secs_f64(),
         settled.as_secs_f64(),
         stage.tally.done.load(Ordering::Relaxed) - done,
         stage.tally.failed.load(Ordering::Relaxed) - failed,
         stage.requests() - requests,
         tell_causes(&stage.causes(), &causes),
+        heap() / MIB,
     );
     for guest in stage.followers.drain(residents..).collect::<Vec<_>>() {
         guest.stop().await;
@@ -163,14 +160,22 @@ async fn play(stage: &mut Stage, fault: Fault) -> anyhow::Result<Duration> {
     Ok(recovery)
 }
 
+/// What the process had at first.
+struct Before {
+    /// When all watched, and there was nothing to see yet.
+    heap: usize,
+    /// Before anybody spoke to the server.
+    sockets: usize,
+}
+
+/// By so much the heap may have grown when the churned pods are gone: for the pods of the writers, and for the room
+/// that tables keep which were full of keys once. That nothing leaks shows the second round of the churn.
+fn heap_growth_max(form: Form) -> usize {
+    16 * MIB + 8 * 1024 * form.pods as usize
+}
+
 /// The end: everybody stops, and nothing is left.
-async fn finish(
-    stage: Stage,
-    faults: usize,
-    slowest: Duration,
-    memory_before: u64,
-    sockets_before: usize,
-) -> anyhow::Result<String> {
+async fn finish(stage: Stage, faults: usize, slowest: Duration, before: Before) -> anyhow::Result<String> {
     let (mut told, mut worker_failures, mut lists, mut watches) = (0, 0, 0, 0);
     for follower in &stage.followers {
         let (status, figures) = (follower.status().reflector, follower.figures());
@@ -179,7 +184,12 @@ async fn finish(
     }
     let over = tell_causes(&stage.causes(), &BTreeMap::new());
     let (done, failed) = (stage.tally.done.load(Ordering::Relaxed), stage.tally.failed.load(Ordering::Relaxed));
-    let (memory, open) = (memory(), sockets());
+    let (peak, heap, open) = (memory_peak(), heap(), sockets());
+    let grown = heap.saturating_sub(before.heap);
+    ensure!(grown <= heap_growth_max(stage.form), "the heap has grown by {grown} bytes, from {}", before.heap);
+    // Each has its watch, and one connection more that a list has used; and the writers have theirs.
+    let open_max = before.sockets + 3 * stage.followers.len() + 2 * writers::CONCURRENCY;
+    ensure!(open <= open_max, "{open} sockets are open, at most {open_max} were to be expected");
 
     let Stage { followers, admin, rights, servers, .. } = stage;
     let count = followers.len();
@@ -189,15 +199,15 @@ async fn finish(
     drop((admin, rights, servers));
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let left =
-        || (tasks() > 0 || sockets() > sockets_before).then(|| format!("{} tasks, {} sockets", tasks(), sockets()));
+        || (tasks() > 0 || sockets() > before.sockets).then(|| format!("{} tasks, {} sockets", tasks(), sockets()));
     until("tasks and sockets to go", left).await?;
     Ok(format!(
         "{faults} faults, {count} followers: {done} writes ({failed} failed), {told} notifications, {worker_failures} \
-         worker failures, {lists} lists and {watches} watches, over: {over}; all watched again within {:.1} s; memory \
-         {memory_before} MiB at first, {} at most, {} in the end; {open} sockets, after the stop none, and no task",
+         worker failures, {lists} lists and {watches} watches, over: {over}; all watched again within {:.1} s; heap \
+         {} MiB at first, {} in the end, resident at most {peak} MiB; {open} sockets, after the stop none, and no task",
         slowest.as_secs_f64(),
-        memory.peak,
-        memory.now,
+        before.heap / MIB,
+        heap / MIB,
     ))
 }
 

@@ -150,6 +150,7 @@ impl Stage {
                 }
                 let problems: Vec<String> = concerned.iter().flat_map(|follower| follower.problems(&truth)).collect();
                 ensure!(problems.is_empty(), "{} violations:\n{}", problems.len(), problems.join("\n"));
+                concerned.iter().for_each(|follower| follower.forget_gone());
                 return Ok(truth.len());
             };
             if Instant::now() > end {

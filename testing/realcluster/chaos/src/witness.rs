@@ -47,6 +47,11 @@ impl Witness {
         self.state.lock().problems.clone()
     }
 
+    /// Forgets what is gone, when everything has been found right: who remembers all names ever grows.
+    pub(crate) fn forget_gone(&self) {
+        self.state.lock().gone = HashMap::new();
+    }
+
     /// What it all comes to.
     pub(crate) fn present(&self) -> Contents {
         self.state.lock().present.clone()

@@ -73,6 +73,13 @@ impl Workers {
         unseen.chain(behind).chain(limited).collect()
     }
 
+    /// Forgets what is gone, as the handlers do.
+    pub(crate) fn forget_gone(&self) {
+        let mut processed = self.processed.lock();
+        processed.retain(|_, version| version.is_some());
+        processed.shrink_to_fit();
+    }
+
     pub(crate) async fn stop(&mut self) {
         self.queue.shut_down_with_full_drain().await;
         while self.tasks.join_next().await.is_some() {}

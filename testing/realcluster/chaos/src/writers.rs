@@ -22,7 +22,7 @@ const NAMESPACES: u64 = 4;
 const NAMES: u64 = 15;
 
 /// How many requests are under way at once when pods are churned.
-const CONCURRENCY: usize = 48;
+pub(crate) const CONCURRENCY: usize = 48;
 
 /// What became of the writes of a run.
 #[derive(Default)]
