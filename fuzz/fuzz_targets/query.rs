@@ -1,34 +1,4 @@
-//! Query strings: what a server reads in them is what was asked for.
+//! See `kubewire_properties::query`.
 #![no_main]
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use kubewire_listwatch::fuzzing::queries;
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|input: (&str, &str, &str, &str, u64, u32)| {
-    let (labels, fields, version, token, secs, nanos) = input;
-    let timeout = Duration::new(secs, nanos % 1_000_000_000);
-    let [list, watch] = queries(labels, fields, version, token, timeout);
-    let list: Vec<(String, String)> = form_urlencoded::parse(list.as_bytes()).into_owned().collect();
-    let watch: Vec<(String, String)> = form_urlencoded::parse(watch.as_bytes()).into_owned().collect();
-    for query in [&list, &watch] {
-        let by_name: BTreeMap<&str, &str> = query.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        assert_eq!(by_name.len(), query.len(), "no name twice");
-        assert_eq!(by_name.get("labelSelector").copied().unwrap_or_default(), labels);
-        assert_eq!(by_name.get("fieldSelector").copied().unwrap_or_default(), fields);
-        let continues = by_name.get("continue").copied().unwrap_or_default();
-        let seen = by_name.get("resourceVersion").copied().unwrap_or_default();
-        match by_name.get("watch") {
-            Some(&"true") => {
-                assert_eq!((continues, seen), ("", version));
-                let asked: u64 = by_name["timeoutSeconds"].parse().expect("a number");
-                assert!(asked >= 1 && (asked >= secs || secs == u64::MAX));
-            }
-            _ if token.is_empty() => assert_eq!((continues, seen), ("", version)),
-            _ => assert_eq!((continues, seen), (token, "")),
-        }
-        assert!(!query.iter().any(|(_, value)| value.is_empty()));
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kubewire_properties::run_named("query", bytes));

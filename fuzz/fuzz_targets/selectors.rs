@@ -1,37 +1,4 @@
-//! Selectors: what is taken prints to what is taken again, and selects the same.
+//! See `kubewire_properties::selectors`.
 #![no_main]
 
-use kubewire_indexer::{FieldSelector, LabelSelector};
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|input: (&str, Vec<(&str, &str)>)| {
-    let (text, labels) = input;
-    let value = |name: &str| labels.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
-    match text.parse::<LabelSelector>() {
-        Ok(selector) => {
-            let printed = selector.to_string();
-            let again: LabelSelector = printed.parse().expect("a printed selector is taken");
-            assert_eq!(again.to_string(), printed);
-            assert_eq!(selector.matches(value), again.matches(value));
-            let each = selector.requirements().iter().all(|requirement| requirement.matches(value(requirement.name())));
-            assert_eq!(selector.matches(value), each);
-        }
-        Err(error) => assert!(!error.to_string().is_empty()),
-    }
-    match text.parse::<FieldSelector>() {
-        Ok(selector) => {
-            let again: FieldSelector = selector.to_string().parse().expect("a printed selector is taken");
-            // In another order, maybe: as in the API, terms are sorted as they are written (`==z` before `=>`).
-            assert_eq!(sorted(&again), sorted(&selector));
-            assert_eq!(selector.matches(value), again.matches(value));
-        }
-        Err(error) => assert!(!error.to_string().is_empty()),
-    }
-});
-
-fn sorted(selector: &FieldSelector) -> Vec<(&str, &str, bool)> {
-    let parts = selector.requirements().iter().map(|part| (part.field.as_str(), part.value.as_str(), part.differs));
-    let mut parts: Vec<_> = parts.collect();
-    parts.sort_unstable();
-    parts
-}
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kubewire_properties::run_named("selectors", bytes));

@@ -150,6 +150,13 @@ impl RequestError {
         self
     }
 
+    /// With what to do about it behind the message.
+    #[cfg(feature = "client")]
+    pub(crate) fn advise(mut self, advice: &str) -> Self {
+        self.parts.message = format!("{}; {advice}", self.parts.message);
+        self
+    }
+
     /// The class.
     pub fn class(&self) -> ErrorClass {
         self.parts.class
@@ -227,7 +234,7 @@ fn classify(status: &Status) -> ErrorClass {
             429 => ErrorClass::Throttled,
             500 => ErrorClass::Internal,
             408 | 501..=599 => ErrorClass::Unavailable,
-            400 | 405 | 406 | 409 | 413 | 415 | 422 => ErrorClass::Invalid,
+            400 | 405 | 406 | 409 | 413 | 414 | 415 | 422 | 431 => ErrorClass::Invalid,
             _ => ErrorClass::Other,
         },
     }
@@ -290,6 +297,8 @@ mod tests {
             (0, "TooManyRequests", ErrorClass::Throttled),
             (400, "BadRequest", ErrorClass::Invalid),
             (422, "", ErrorClass::Invalid),
+            (414, "", ErrorClass::Invalid),
+            (431, "", ErrorClass::Invalid),
             (500, "InternalError", ErrorClass::Internal),
             (500, "ServerTimeout", ErrorClass::Unavailable),
             (500, "", ErrorClass::Internal),

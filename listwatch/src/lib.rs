@@ -143,7 +143,7 @@ mod list_all;
 mod lister_watcher;
 mod options;
 
-#[cfg(all(fuzzing, feature = "client"))]
+#[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub use client::fuzzing;
 

@@ -85,7 +85,7 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
     /// One list request. `None`: stopped.
     async fn list(&mut self, options: &ListOptions, anew: bool) -> Option<Step> {
         if anew {
-            self.gathering = Gathering::default();
+            drop(self.gathering.take());
         }
         self.reporter.monitor.list_requested();
         let (gathering, store, reporter) = (&mut self.gathering, &*self.store, &self.reporter);
@@ -99,12 +99,13 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
             Minded::Instead(step) => return Some(step),
             Minded::Stopped => return None,
         };
+        let answer = answer.and_then(|meta| self.gathering.error().map_or(Ok(meta), Err));
         Some(self.minder.machine.listed(self.minder.clock.now(), answer.as_ref()))
     }
 
     /// Opens a watch. `None`: stopped.
     async fn open(&mut self, options: &WatchOptions) -> Option<Step> {
-        self.gathering = Gathering::default();
+        drop(self.gathering.take());
         self.reporter.monitor.watch_requested();
         let answer = match self.minder.mind(self.lister_watcher.watch(options)).await {
             Minded::Answer(answer) => answer,
@@ -155,6 +156,9 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
             Heard::Gather => {
                 self.reporter.monitor.heard(None, now);
                 self.gather(event);
+                if let Some(error) = self.gathering.error() {
+                    return Some(self.minder.machine.closed(now, Some(&error)));
+                }
             }
             Heard::PassOn { moved } => {
                 self.pass_on(event);
@@ -234,7 +238,7 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
         if self.check_streaming_lists && self.stream.is_some() {
             self.check(&resource_version).await?;
         }
-        let list = std::mem::take(&mut self.gathering).into_replacement(resource_version);
+        let list = self.gathering.take().into_replacement(resource_version);
         self.store.replace(list);
         let now = self.minder.clock.now();
         let step = self.minder.machine.replaced(now);

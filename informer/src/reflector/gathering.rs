@@ -2,13 +2,15 @@
 
 use hashbrown::{HashMap, HashSet};
 use kubewire_indexer::{Object, ObjectKey};
+use kubewire_listwatch::{ErrorClass, RequestError};
 
 use crate::{Admitted, Replacement};
 
 /// The objects of a list under way: in order and with repeats for a list in pages, by key for a streaming list.
 ///
-/// Nothing of it is seen by anybody before [`into_replacement`](Self::into_replacement). It is bounded by what the
-/// list holds: objects come in already transformed, and those that are cached already come as the cached handle.
+/// Nothing of it is seen by anybody before [`into_replacement`](Self::into_replacement). Objects come in already
+/// transformed, and those that are cached already come as the cached handle. It holds no more than `len_max` of them:
+/// what comes beyond is thrown away, and the list is none ([`error`](Self::error)).
 #[derive(Debug)]
 pub(crate) struct Gathering<O> {
     items: Vec<Admitted<O>>,
@@ -18,18 +20,45 @@ pub(crate) struct Gathering<O> {
     kept: HashSet<ObjectKey>,
     /// Whether an object exists that could not even be named.
     incomplete: bool,
+    len_max: usize,
+    too_long: bool,
 }
 
-impl<O> Default for Gathering<O> {
-    fn default() -> Self {
-        Self { items: Vec::new(), places: HashMap::new(), kept: HashSet::new(), incomplete: false }
+impl<O> Gathering<O> {
+    /// Nothing so far, and no more than so many objects ever.
+    pub(crate) fn new(len_max: usize) -> Self {
+        let (places, kept) = (HashMap::new(), HashSet::new());
+        Self { items: Vec::new(), places, kept, incomplete: false, len_max, too_long: false }
+    }
+
+    /// Takes what was gathered, and begins anew.
+    pub(crate) fn take(&mut self) -> Self {
+        let anew = Self::new(self.len_max);
+        std::mem::replace(self, anew)
+    }
+
+    /// Why this is no list, if it is none: more objects came than are allowed.
+    pub(crate) fn error(&self) -> Option<RequestError> {
+        let message = format!(
+            "more than {} objects came; select fewer by labels or fields, or raise `ReflectorOptions::list_len_max`",
+            self.len_max
+        );
+        self.too_long.then(|| RequestError::new(ErrorClass::TooLong, message))
+    }
+
+    /// Whether there is room for one more.
+    fn has_room(&mut self) -> bool {
+        self.too_long |= self.items.len() + self.kept.len() >= self.len_max;
+        !self.too_long
     }
 }
 
 impl<O: Object> Gathering<O> {
     /// The next object of a list.
     pub(crate) fn push(&mut self, object: Admitted<O>) {
-        self.items.push(object);
+        if self.has_room() {
+            self.items.push(object);
+        }
     }
 
     /// An object that exists but cannot be taken; `None` where not even its key is known. Where an earlier state of
@@ -37,7 +66,8 @@ impl<O: Object> Gathering<O> {
     pub(crate) fn keep(&mut self, key: Option<ObjectKey>) {
         match key {
             Some(key) if self.places.contains_key(&key) => {}
-            Some(key) => _ = self.kept.insert(key),
+            Some(key) if self.has_room() => _ = self.kept.insert(key),
+            Some(_) => {}
             None => self.incomplete = true,
         }
     }
@@ -45,8 +75,9 @@ impl<O: Object> Gathering<O> {
     /// The newest state of an object of a streaming list.
     pub(crate) fn put(&mut self, object: Admitted<O>) {
         self.kept.remove(object.key());
-        match self.places.get(object.key()) {
-            Some(&place) => self.items[place] = object,
+        match self.places.get(object.key()).copied() {
+            Some(place) => self.items[place] = object,
+            None if !self.has_room() => {}
             None => {
                 self.places.insert(object.key().clone(), self.items.len());
                 self.items.push(object);
@@ -110,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_list_keeps_its_order_and_its_repeats() {
-        let mut gathering = Gathering::default();
+        let mut gathering = Gathering::new(usize::MAX);
         for (name, version) in [(2, 1), (1, 2), (2, 3)] {
             gathering.push(thing(name, version));
         }
@@ -120,8 +151,31 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_beyond_the_limit_is_thrown_away_and_makes_it_no_list() {
+        let mut gathering = Gathering::new(2);
+        gathering.put(thing(0, 1));
+        gathering.put(thing(1, 2));
+        gathering.put(thing(0, 3));
+        assert!(gathering.error().is_none(), "a newer state takes no more room");
+        gathering.remove(&key(0));
+        gathering.put(thing(2, 4));
+        assert!(gathering.error().is_none());
+        gathering.put(thing(3, 5));
+        assert_eq!(gathering.items().len(), 2);
+        let error = gathering.error().expect("it is too long");
+        assert_eq!(error.class(), ErrorClass::TooLong);
+        assert!(error.to_string().contains("list_len_max"));
+        drop(gathering.take());
+        assert!(gathering.error().is_none() && gathering.items().is_empty(), "it begins anew");
+        gathering.push(thing(0, 6));
+        gathering.keep(Some(key(1)));
+        gathering.keep(Some(key(2)));
+        assert!(gathering.error().is_some(), "what exists and could not be taken counts too");
+    }
+
+    #[test]
     fn what_cannot_be_taken_is_kept_by_its_key_or_makes_the_list_incomplete() {
-        let mut gathering = Gathering::<Arc<Thing>>::default();
+        let mut gathering = Gathering::<Arc<Thing>>::new(usize::MAX);
         gathering.keep(Some(key(1)));
         assert!(!gathering.incomplete);
         gathering.keep(None);
@@ -133,7 +187,7 @@ mod tests {
         /// Against a map: what was put last under a key, and which keys could not be taken.
         #[test]
         fn a_streaming_list_ends_with_the_net_result(changes in prop::collection::vec((0..3_u8, 0..6_u8), 0..60)) {
-            let mut gathering = Gathering::default();
+            let mut gathering = Gathering::new(usize::MAX);
             let mut objects = BTreeMap::new();
             let mut kept = std::collections::BTreeSet::new();
             for (step, (change, name)) in changes.into_iter().enumerate() {

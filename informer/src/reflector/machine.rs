@@ -6,7 +6,7 @@
 //! collects in [`notes`](Machine::take_notes).
 //!
 //! Invariants (checked by `validate` in tests):
-//! 1. `last_version` is that of the last list taken in, or of a later event; an empty version never replaces it.
+//! 1. The position is that of the last list taken in, or of a later event; an empty version never replaces it.
 //! 2. The resync timer runs exactly from the moment a list was taken in until the cycle ends.
 //! 3. Between two steps that go out without a sleep, either something new was learnt (a page, a list, an open
 //!    stream) or a bounded counter grew: no circle of requests goes round without a pause.
@@ -19,6 +19,7 @@ use kubewire_ratelimit::Random;
 
 use super::failure_delay::FailureDelay;
 use super::page_walk::PageWalk;
+use super::position::Position;
 use super::reflector_error::ReflectorErrorKind;
 use super::reflector_status::RestartCause;
 use super::retry_window::RetryWindow;
@@ -111,16 +112,17 @@ pub(crate) struct Machine {
     pace: WatchPace,
     internal_errors: RetryWindow,
 
-    /// Invariant 1. Empty before the first list.
-    last_version: String,
+    /// Invariant 1.
+    position: Position,
     /// Invariant 4.
     version_unavailable: bool,
     /// The version that the last list was asked for, if that was in pages and it answered with just that one; else empty.
     exact_version: String,
     /// The first list, at version 0, came in pages: this server answers it without a watch cache.
     paginated_result: bool,
-    /// Lists in a row that were refused because they were older than asked.
-    older_answers: u32,
+    /// Lists in a row that failed by the version that was asked for: the answer was older, or the server does not
+    /// understand it.
+    version_failures: u32,
     /// Requests of this cycle's streaming list that were made again without a pause. Invariant 3.
     quick_streams: u32,
     /// No streaming list before this moment: one did not come to its end.
@@ -201,11 +203,11 @@ impl Machine {
             internal_errors: RetryWindow::new(rules.max_internal_error_retry, INTERNAL_ERROR_QUIET),
             rules,
             random,
-            last_version: String::new(),
+            position: Position::default(),
             version_unavailable: false,
             exact_version: String::new(),
             paginated_result: false,
-            older_answers: 0,
+            version_failures: 0,
             quick_streams: 0,
             no_streaming_before: None,
             resync_due: None,
@@ -221,7 +223,7 @@ impl Machine {
 
     /// The version that the reflector has come to; empty before the first list.
     pub(crate) fn last_version(&self) -> &str {
-        &self.last_version
+        self.position.last()
     }
 
     /// What was to be told since the last call. Does not allocate where there is nothing.

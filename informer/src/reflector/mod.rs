@@ -19,8 +19,9 @@
 //!   at once for ever.
 //! - Watches that end at once are paced also where they brought a bookmark (then with back-off) or an object (then at
 //!   no more than 20 a second): see [`ReflectorOptions::pace_short_streams`].
-//! - A list that is older than asked for is refused (up to three times): see
-//!   [`ReflectorOptions::refuse_older_answers`].
+//! - A list is asked for not older than the newest version seen since the last list, also where a bookmark or an event
+//!   has told an older one since; an older answer is refused (up to three times, as is a version that the server calls
+//!   invalid; then the most recent state is asked for): see [`ReflectorOptions::refuse_older_answers`].
 //! - A continue token that comes again, and a list without a version, are errors.
 //! - The back-off starts over after two minutes of health, not two minutes after its last start; the wait that a server
 //!   asks for is kept, within a minute, for lists too.
@@ -45,6 +46,7 @@ mod log_limit;
 mod machine;
 mod page_walk;
 #[expect(clippy::module_inception, reason = "one noun a file: this one holds the type the module is named for")]
+mod position;
 mod reflector;
 mod reflector_error;
 mod reflector_options;

@@ -145,6 +145,7 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Reflector<L, S> {
         let ReflectorOptions { mut rules, check_streaming_lists, clock, random, should_resync, error_handler } =
             options;
         rules.watch_list &= lister_watcher.supports_watch_list();
+        let list_len_max = rules.list_len_max;
         let machine = Machine::new(rules, random.unwrap_or_default());
         let minder = Minder {
             machine,
@@ -167,7 +168,7 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Reflector<L, S> {
             reporter,
             minder,
             stream: None,
-            gathering: Gathering::default(),
+            gathering: Gathering::new(list_len_max),
             check_streaming_lists,
         }
     }

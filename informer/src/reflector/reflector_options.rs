@@ -88,11 +88,21 @@ impl ReflectorOptions {
         self
     }
 
-    /// Whether a list that is older than what was asked for is refused and asked for again, up to three times; then
-    /// the server is asked for its most recent state, and believed. Default yes. client-go takes such a list, and
-    /// its cache goes back in time.
+    /// Whether a list that is older than the newest version seen is refused and asked for again, up to three times;
+    /// then the server is asked for its most recent state, and believed (it may have been restored from a backup). A
+    /// version that the server calls invalid is given up so too. Default yes. client-go takes such a list, and its
+    /// cache goes back in time; and asks for an invalid version for ever.
     pub fn refuse_older_answers(mut self, refuse: bool) -> Self {
         self.rules.refuse_older_answers = refuse;
+        self
+    }
+
+    /// The most objects of one list, also of one in pages and of a streaming list. Default 10 million: it is there so
+    /// that an answer without an end, or ever new pages, do not fill the memory. A longer list is an error of class
+    /// [`TooLong`](kubewire_listwatch::ErrorClass::TooLong), and is asked for again with back-off. client-go has no
+    /// limit.
+    pub fn list_len_max(mut self, list_len_max: usize) -> Self {
+        self.rules.list_len_max = list_len_max;
         self
     }
 

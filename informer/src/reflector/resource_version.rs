@@ -10,9 +10,14 @@ pub(crate) fn is_older(version: &str, other: &str) -> bool {
     compare_versions(version, other) == Some(Ordering::Less)
 }
 
+/// Whether a version is a decimal number, of any length: one that can be compared.
+pub(crate) fn is_number(version: &str) -> bool {
+    compare_versions(version, version).is_some()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::is_older;
+    use super::{is_number, is_older};
 
     #[test]
     fn versions_compare_as_numbers_of_any_length() {
@@ -30,6 +35,7 @@ mod tests {
     fn versions_that_are_no_numbers_are_never_older() {
         for (version, other) in [("", "5"), ("5", ""), ("a", "b"), ("-1", "5"), ("1.5", "2"), ("0x1", "9")] {
             assert!(!is_older(version, other), "{version:?} and {other:?}");
+            assert!(!is_number(version) || !is_number(other), "{version:?} and {other:?}");
         }
     }
 }

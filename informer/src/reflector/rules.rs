@@ -22,6 +22,7 @@ pub(crate) struct Rules {
     pub(crate) initial_events_timeout: Duration,
     pub(crate) refuse_older_answers: bool,
     pub(crate) pace_short_streams: bool,
+    pub(crate) list_len_max: usize,
 }
 
 impl Default for Rules {
@@ -36,6 +37,7 @@ impl Default for Rules {
             initial_events_timeout: Duration::from_secs(60),
             refuse_older_answers: true,
             pace_short_streams: true,
+            list_len_max: 10_000_000,
         }
     }
 }

@@ -30,6 +30,10 @@ type AnswerBody = UnsyncBoxBody<bytes::Bytes, BoxError>;
 /// - **TCP keepalive**, so that a connection whose other end is gone is noticed although nothing is sent.
 /// - **Credentials are read anew on a 401** (token file, exec plugin, auth provider), at most every ten seconds,
 ///   and the request is sent once more.
+/// - **Certificates are read anew** where a request fails or is answered by 401, and a file that the config names has
+///   changed since: `root_cert_file` (set in a cluster; set it by hand beside `root_cert` elsewhere), and the client's
+///   certificate and key. New connections are made with them, at most every ten seconds, and reading requests are sent
+///   once more. kube-client reads the first once a minute, the others never again.
 /// - **QPS and burst**, where wanted (there is no limit by default; client-go's is 5 and 10), and a user agent.
 /// - Failed requests are not logged as errors: they come out as errors.
 ///
@@ -101,11 +105,9 @@ impl ClientOptions {
         }
         let namespace = config.default_namespace.clone();
         let throttle = ThrottleLayer::with(self.throttle.clone().unwrap_or_else(Throttle::always));
-        match self.transport(&config)? {
-            Some(transport) => {
-                let service = Reauth::new(config, transport)?;
-                Ok(ClientBuilder::new(service, namespace).with_layer(&throttle).build())
-            }
+        let options = self.clone();
+        match Reauth::new(config.clone(), move |config| options.transport(config))? {
+            Some(service) => Ok(ClientBuilder::new(service, namespace).with_layer(&throttle).build()),
             None => Ok(ClientBuilder::try_from(config)?
                 .with_layer(&tower::buffer::BufferLayer::new(BUFFER_LEN))
                 .with_layer(&throttle)

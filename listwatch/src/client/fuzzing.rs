@@ -1,16 +1,20 @@
-//! What the fuzz targets reach of the inside. Compiled for them alone (`cfg(fuzzing)`), and no part of the API.
+//! What `testing/properties` reaches of the inside. Compiled for it alone (the feature `fuzzing`), and no part of the API.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use http::header::{DATE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue};
+use kube_core::ApiResource;
 
 use crate::client::decode::{Decode, DecodeOptions, Json};
 use crate::client::line_splitter::LineSplitter;
 use crate::client::list_head::read_head;
 use crate::client::list_splitter::ListSplitter;
-use crate::client::query::{Selectors, list_query, watch_query};
+use crate::client::query::{self, Selectors, list_query, watch_query};
+use crate::client::retry_after;
 use crate::client::shaped::Types;
-use crate::client::watch_line;
+use crate::client::{status, watch_line};
 use crate::{ListMeta, ListOptions, RequestError, WatchEvent, WatchOptions};
 
 /// What a list that comes in these chunks splits into: its items, and its head or the error.
@@ -69,4 +73,33 @@ pub fn queries(labels: &str, fields: &str, version: &str, token: &str, timeout: 
     list.resource_version = Some(version.to_owned());
     list.continue_token = Some(token.to_owned());
     [list_query(&selectors, &list), watch_query(&selectors, &WatchOptions::from_version(version, timeout))]
+}
+
+/// The path of a list of the resource with this group and plural, in its version `v1`.
+pub fn path(group: &str, plural: &str, namespace: &str) -> Result<String, RequestError> {
+    let own = str::to_owned;
+    let (group, plural) = (own(group), own(plural));
+    let resource = ApiResource { group, plural, version: own("v1"), api_version: own("v1"), kind: own("Thing") };
+    query::path(&resource, Some(namespace))
+}
+
+/// The error that an answer of failure stands for.
+pub fn error_of_answer(code: u16, body: &[u8]) -> RequestError {
+    status::error_of_answer(code, body)
+}
+
+/// The error that the object of an `ERROR` event stands for.
+pub fn error_of_event(object: &[u8]) -> RequestError {
+    status::error_of_event(object)
+}
+
+/// What the headers `Retry-After` and `Date` say; bytes that no header can hold are left out.
+pub fn retry_after(after: &[u8], date: &[u8]) -> Option<Duration> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in [(RETRY_AFTER, after), (DATE, date)] {
+        if let Ok(value) = HeaderValue::from_bytes(value) {
+            headers.insert(name, value);
+        }
+    }
+    retry_after::retry_after(&headers, SystemTime::UNIX_EPOCH)
 }

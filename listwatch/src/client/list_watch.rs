@@ -246,11 +246,16 @@ impl<O: Decode<Json>> ListWatch<O> {
         let accept = if self.metadata_only { ACCEPT_METADATA_LIST } else { ACCEPT_JSON };
         let request = self.request(&list_query(&self.selectors, options), accept)?;
         let body = send(&self.client, request, &self.timeouts, &self.limits).await?;
-        let mut chunks = Chunks::new(body, Some(self.timeouts.list_idle), None);
+        let mut chunks = Chunks::new(body, Some(self.timeouts.list_idle), Some(self.timeouts.list));
         let mut splitter = ListSplitter::new(self.limits.item);
-        let mut position = 0_u64;
+        let (mut position, mut len) = (0_u64, 0_u64);
         while let Some(chunk) = chunks.next().await {
-            splitter.push(chunk?);
+            let chunk = chunk?;
+            len += chunk.len() as u64;
+            if len > self.limits.list {
+                return Err(self.list_too_long());
+            }
+            splitter.push(chunk);
             loop {
                 match splitter.next_item() {
                     Ok(Some(item)) => each(read_item(item, &self.decode).map_err(|error| error.at_position(position))),
@@ -262,6 +267,14 @@ impl<O: Decode<Json>> ListWatch<O> {
         }
         let head = splitter.finish().map_err(|error| error_of_list(error, &[]))?;
         read_head(&head, self.decode.types.as_ref())
+    }
+
+    fn list_too_long(&self) -> RequestError {
+        let message = format!(
+            "the answer is longer than {} bytes; ask for pages, select fewer objects, or raise `Limits::list`",
+            self.limits.list
+        );
+        RequestError::new(ErrorClass::TooLong, message)
     }
 
     async fn open_watch(&self, options: &WatchOptions, asked: String) -> Result<WatchStream<O>, RequestError> {

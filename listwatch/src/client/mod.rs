@@ -9,7 +9,7 @@ mod decode;
 mod drop_fields;
 mod excerpt;
 mod exchange;
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod limits;
 mod line_splitter;
@@ -25,6 +25,7 @@ mod shaped;
 mod status;
 mod text;
 mod throttle_layer;
+mod tls_files;
 mod transport;
 mod value_scan;
 mod watch_body;

@@ -1,4 +1,4 @@
-//! Credentials that are read anew when the server does not accept them any more.
+//! Credentials and certificates that are read anew when the server does not accept them, or is not accepted, any more.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use kube_client::Config;
 use kube_client::client::{Body, ConfigExt};
 use parking_lot::Mutex;
@@ -14,6 +14,7 @@ use tower::util::BoxCloneService;
 use tower::{Layer, Service, ServiceExt};
 
 use crate::BoxError;
+use crate::client::tls_files::TlsFiles;
 
 /// A service that sends requests of kube's.
 pub(crate) type Exchange<B> = BoxCloneService<Request<Body>, Response<B>, BoxError>;
@@ -22,42 +23,72 @@ pub(crate) type Exchange<B> = BoxCloneService<Request<Body>, Response<B>, BoxErr
 /// that time, not one for each.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Adds the credentials of a config to requests. kube-client keeps a token file for a minute by the wall clock; here an
-/// answer of 401 makes it be read again at once (and an exec plugin be run again), and the request be sent once more.
+/// Makes what lies below the credentials, from the config and the files that it names.
+type MakeTransport<B> = Box<dyn Fn(&Config) -> Result<Option<Exchange<B>>, kube_client::Error> + Send + Sync>;
+
+/// Adds the credentials of a config to requests. kube-client keeps a token file for a minute by the wall clock, and the
+/// client's certificate for ever. Here an answer of 401, or none at all, makes what has changed on disk be read again
+/// at once, and the request be sent once more:
+///
+/// - 401: the token file is read, the exec plugin run, and a new certificate means a new connection;
+/// - no connection: it is made anew where CA bundle, certificate or key have changed.
 pub(crate) struct Reauth<B> {
     shared: Arc<Shared<B>>,
 }
 
 struct Shared<B> {
     config: Config,
+    make: MakeTransport<B>,
+    files: TlsFiles,
     /// Whether the credentials come from somewhere that can give others later.
     renewable: bool,
-    /// What lies below, without credentials. Locked to be cloned only.
-    base: Mutex<Exchange<B>>,
-    /// Nothing is called under this lock but a clone.
+    /// Nothing is called under this lock but clones.
     state: Mutex<State<B>>,
 }
 
 /// Guarded by `Shared::state`.
 struct State<B> {
+    /// What lies below, without credentials.
+    base: Exchange<B>,
     /// `base` with the present credentials.
     present: Exchange<B>,
     /// How often these were replaced.
     generation: u64,
-    renewed: Option<Instant>,
+    /// The TLS files that `base` was made from.
+    fingerprint: Option<u64>,
+    /// When the last renewal began, by cause.
+    refused: Option<Instant>,
+    failed: Option<Instant>,
+}
+
+/// Why a request may be worth a second try with what is on disk now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    /// It was answered by 401.
+    Refused,
+    /// It was not answered.
+    Failed,
 }
 
 impl<B: Send + 'static> Reauth<B> {
-    /// Puts the credentials of a config on top of a service.
+    /// Puts the credentials of a config on top of the transport that `make` makes; `None` where it makes none.
     ///
     /// # Errors
-    /// The credentials cannot be read.
-    pub(crate) fn new(config: Config, base: Exchange<B>) -> Result<Self, kube_client::Error> {
+    /// The credentials cannot be read, or the transport cannot be made.
+    pub(crate) fn new(
+        config: Config,
+        make: impl Fn(&Config) -> Result<Option<Exchange<B>>, kube_client::Error> + Send + Sync + 'static,
+    ) -> Result<Option<Self>, kube_client::Error> {
+        let files = TlsFiles::of(&config);
+        // Before they are read: a change in between is then seen later.
+        let fingerprint = files.fingerprint();
+        let Some(base) = make(&config)? else { return Ok(None) };
         let present = with_credentials(&config, base.clone())?;
         let auth = &config.auth_info;
         let renewable = auth.token_file.is_some() || auth.exec.is_some() || auth.auth_provider.is_some();
-        let state = State { present, generation: 0, renewed: None };
-        Ok(Self { shared: Arc::new(Shared { config, renewable, base: Mutex::new(base), state: Mutex::new(state) }) })
+        let state = State { base, present, generation: 0, fingerprint, refused: None, failed: None };
+        let shared = Shared { config, make: Box::new(make), files, renewable, state: Mutex::new(state) };
+        Ok(Some(Self { shared: Arc::new(shared) }))
     }
 }
 
@@ -74,40 +105,68 @@ impl<B: Send + 'static> Shared<B> {
         (state.present.clone(), state.generation)
     }
 
-    /// The service with credentials newer than those of a generation, if it is time to read them.
-    async fn renewed(self: Arc<Self>, generation: u64) -> Option<Exchange<B>> {
+    /// Whether a request that ends so may be sent again. Reading is repeated freely; what may have been done is not.
+    fn may_repeat(&self, cause: Cause, method: &Method) -> bool {
+        match cause {
+            Cause::Refused => self.renewable || !self.files.are_none(),
+            Cause::Failed => !self.files.are_none() && method.is_safe(),
+        }
+    }
+
+    /// The service with credentials newer than those of a generation, if there are such, and it is time to read them.
+    async fn renewed(self: Arc<Self>, generation: u64, cause: Cause) -> Option<Exchange<B>> {
         {
             let mut state = self.state.lock();
             if state.generation != generation {
                 return Some(state.present.clone());
             }
             let now = tokio::time::Instant::now().into_std();
-            if state.renewed.is_some_and(|renewed| now.duration_since(renewed) < RENEWAL_INTERVAL) {
+            let last = match cause {
+                Cause::Refused => &mut state.refused,
+                Cause::Failed => &mut state.failed,
+            };
+            if last.is_some_and(|last| now.duration_since(last) < RENEWAL_INTERVAL) {
                 return None;
             }
-            state.renewed = Some(now);
+            *last = Some(now);
         }
-        // An exec plugin is waited for, so not on this thread.
-        let this = Arc::clone(&self);
-        let read = tokio::task::spawn_blocking(move || {
-            let base = this.base.lock().clone();
-            with_credentials(&this.config, base)
-        });
+        // Files are read, and an exec plugin is waited for, so not on this thread.
+        let read = tokio::task::spawn_blocking(move || self.read(cause));
         match read.await {
-            Ok(Ok(present)) => {
-                let mut state = self.state.lock();
-                let old = std::mem::replace(&mut state.present, present.clone());
-                state.generation += 1;
-                drop(state);
-                drop(old);
-                Some(present)
-            }
+            Ok(Ok(present)) => present,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "the credentials cannot be read anew, going on with the old ones");
                 None
             }
             Err(_) => None,
         }
+    }
+
+    /// Blocks. `None` where there is nothing new.
+    fn read(&self, cause: Cause) -> Result<Option<Exchange<B>>, kube_client::Error> {
+        let (base, known) = {
+            let state = self.state.lock();
+            (state.base.clone(), state.fingerprint)
+        };
+        let fingerprint = self.files.fingerprint();
+        let changed = fingerprint.is_some() && fingerprint != known;
+        let base = match (changed, cause) {
+            (true, _) => (self.make)(&self.config)?.unwrap_or(base),
+            (false, Cause::Refused) if self.renewable => base,
+            (false, _) => return Ok(None),
+        };
+        let present = with_credentials(&self.config, base.clone())?;
+        let old = {
+            let mut state = self.state.lock();
+            if changed {
+                state.fingerprint = fingerprint;
+            }
+            state.generation += 1;
+            let new = (base, present.clone());
+            (std::mem::replace(&mut state.base, new.0), std::mem::replace(&mut state.present, new.1))
+        };
+        drop(old);
+        Ok(Some(present))
     }
 }
 
@@ -122,16 +181,21 @@ impl<B: Send + 'static> Service<Request<Body>> for Reauth<B> {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let shared = Arc::clone(&self.shared);
+        let may = |cause| shared.may_repeat(cause, request.method());
+        let (refused, failed) = (may(Cause::Refused), may(Cause::Failed));
         async move {
-            let again = if shared.renewable { copy(&request) } else { None };
+            let again = if refused || failed { copy(&request) } else { None };
             let (present, generation) = shared.present();
-            let response = present.oneshot(request).await?;
-            let Some(again) = again.filter(|_| response.status() == StatusCode::UNAUTHORIZED) else {
-                return Ok(response);
+            let answer = present.oneshot(request).await;
+            let cause = match &answer {
+                Ok(response) if refused && response.status() == StatusCode::UNAUTHORIZED => Cause::Refused,
+                Err(_) if failed => Cause::Failed,
+                _ => return answer,
             };
-            match shared.renewed(generation).await {
+            let Some(again) = again else { return answer };
+            match shared.renewed(generation, cause).await {
                 Some(renewed) => renewed.oneshot(again).await,
-                None => Ok(response),
+                None => answer,
             }
         }
         .boxed()
@@ -184,7 +248,12 @@ mod tests {
         }
     }
 
-    /// A service that accepts one token, and counts its requests.
+    /// A client of a service that accepts one token, and counts its requests.
+    fn client(file: &TokenFile, accepted: &'static str, requests: &Arc<AtomicUsize>) -> Reauth<()> {
+        let requests = Arc::clone(requests);
+        Reauth::new(config(file), move |_| Ok(Some(server(accepted, &requests)))).unwrap().unwrap()
+    }
+
     fn server(accepted: &'static str, requests: &Arc<AtomicUsize>) -> Exchange<()> {
         let requests = Arc::clone(requests);
         BoxCloneService::new(tower::service_fn(move |request: Request<Body>| {
@@ -211,7 +280,7 @@ mod tests {
     async fn a_token_that_changed_on_disk_is_used_on_the_first_401() {
         let file = TokenFile::new("changed", "t1");
         let requests = Arc::new(AtomicUsize::new(0));
-        let service = Reauth::new(config(&file), server("t2", &requests)).unwrap();
+        let service = client(&file, "t2", &requests);
         file.write("t2");
         assert_eq!(send(&service).await, 200);
         assert_eq!(requests.load(Ordering::SeqCst), 2);
@@ -223,7 +292,7 @@ mod tests {
     async fn a_401_for_ever_costs_one_more_request_in_ten_seconds_and_recovers() {
         let file = TokenFile::new("forever", "t1");
         let requests = Arc::new(AtomicUsize::new(0));
-        let service = Reauth::new(config(&file), server("t2", &requests)).unwrap();
+        let service = client(&file, "t2", &requests);
         for _ in 0..5 {
             assert_eq!(send(&service).await, 401);
         }
@@ -237,11 +306,59 @@ mod tests {
     async fn a_file_that_is_gone_leaves_the_old_token_in_use() {
         let file = TokenFile::new("gone", "t1");
         let requests = Arc::new(AtomicUsize::new(0));
-        let service = Reauth::new(config(&file), server("t1", &requests)).unwrap();
+        let service = client(&file, "t1", &requests);
         std::fs::remove_file(&file.0).unwrap();
         assert_eq!(send(&service).await, 200);
-        let refused = Reauth { shared: Arc::clone(&service.shared) };
-        *refused.shared.base.lock() = server("t2", &requests);
-        assert_eq!(send(&service).await, 200);
+        // It is refused, and there is nothing to read.
+        let refused = client(&TokenFile::new("gone2", "t1"), "t2", &requests);
+        assert_eq!(send(&refused).await, 401);
+        assert_eq!(requests.load(Ordering::SeqCst), 2);
+    }
+
+    /// A transport made from a CA file, which fails while the file says something else than "good".
+    fn tls(file: &TokenFile, made: &Arc<AtomicUsize>) -> Reauth<()> {
+        let mut config = Config::new("https://localhost".parse().unwrap());
+        config.root_cert_file = Some(file.0.clone());
+        let made = Arc::clone(made);
+        let transport = move |config: &Config| {
+            made.fetch_add(1, Ordering::SeqCst);
+            let good = std::fs::read_to_string(config.root_cert_file.as_ref().unwrap()).unwrap() == "good";
+            Ok(Some(BoxCloneService::new(tower::service_fn(move |_| async move {
+                if good { Ok(Response::new(())) } else { Err("unknown issuer".into()) }
+            }))))
+        };
+        Reauth::new(config, transport).unwrap().unwrap()
+    }
+
+    async fn works(service: &Reauth<()>, method: Method) -> bool {
+        let mut request = Request::get("/api/v1/pods").body(Body::empty()).unwrap();
+        *request.method_mut() = method;
+        service.clone().oneshot(request).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_transport_that_fails_is_made_anew_where_its_files_have_changed_and_only_then() {
+        let (file, made) = (TokenFile::new("ca", "old"), Arc::new(AtomicUsize::new(0)));
+        let service = tls(&file, &made);
+        for _ in 0..5 {
+            assert!(!works(&service, Method::GET).await);
+        }
+        assert_eq!(made.load(Ordering::SeqCst), 1, "the file is as it was");
+        file.write("good");
+        assert!(!works(&service, Method::GET).await, "it was looked at less than ten seconds ago");
+        tokio::time::sleep(RENEWAL_INTERVAL).await;
+        assert!(!works(&service, Method::POST).await, "what may have been done is not repeated");
+        assert!(works(&service, Method::GET).await);
+        assert!(works(&service, Method::POST).await);
+        assert_eq!(made.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_that_is_away_leaves_the_transport_as_it_is() {
+        let (file, made) = (TokenFile::new("ca-away", "good"), Arc::new(AtomicUsize::new(0)));
+        let service = tls(&file, &made);
+        std::fs::remove_file(&file.0).unwrap();
+        assert!(works(&service, Method::GET).await);
+        assert_eq!(made.load(Ordering::SeqCst), 1);
     }
 }

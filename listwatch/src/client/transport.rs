@@ -16,7 +16,57 @@ pub(crate) fn error_of_send(error: kube_client::Error) -> RequestError {
         _ if find::<AuthError>(&error).is_some() => ErrorClass::Unauthorized,
         _ => class_of_io(&error, ErrorClass::Transport),
     };
-    new(class, "no connection, or none that gave an answer", error)
+    let advice = advice(&error);
+    let mut error = new(class, "no connection, or none that gave an answer", error);
+    if let Some(advice) = advice {
+        error = error.advise(advice);
+    }
+    error
+}
+
+/// What to do about a connection that cannot be made, where that is known.
+fn advice(error: &kube_client::Error) -> Option<&'static str> {
+    #[cfg(feature = "rustls-tls")]
+    if let Some(error) = find::<rustls::Error>(error) {
+        return advice_of_tls(error);
+    }
+    let error = find::<hyper::Error>(error).filter(|error| error.is_parse())?;
+    Some(match error.is_parse_too_large() {
+        true => "the headers of the answer are longer than any server's; look at what stands before it",
+        false => "the answer is no HTTP; if it is a TLS port, use an https:// address",
+    })
+}
+
+#[cfg(feature = "rustls-tls")]
+fn advice_of_tls(error: &rustls::Error) -> Option<&'static str> {
+    use rustls::{AlertDescription as Alert, CertificateError as Bad, Error};
+    Some(match error {
+        Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
+            "the server's certificate is not of the CA that the client knows; if the CA was changed, give the client the \
+             new one (a file in `Config::root_cert_file` is read again by itself)"
+        }
+        Error::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
+            "the server's certificate has expired; renew it there, and look at the clock here"
+        }
+        Error::InvalidCertificate(Bad::NotValidYet | Bad::NotValidYetContext { .. }) => {
+            "the server's certificate is not valid yet; look at the clocks of both sides"
+        }
+        Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
+            "the server's certificate is for another name; use an address that it names, or set `Config::tls_server_name`"
+        }
+        Error::InvalidMessage(_) => "the server does not speak TLS; if it is a plain port, use an http:// address",
+        Error::AlertReceived(
+            Alert::CertificateRequired
+            | Alert::BadCertificate
+            | Alert::CertificateExpired
+            | Alert::CertificateRevoked
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA
+            | Alert::UnsupportedCertificate
+            | Alert::AccessDenied,
+        ) => "the server does not accept the client's certificate; renew it (its files are read again by themselves)",
+        _ => return None,
+    })
 }
 
 /// The error of a body that broke off.

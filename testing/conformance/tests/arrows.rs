@@ -18,6 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("kubewire-apiserver", &["kubewire-indexer"]),
     ("kubewire-conformance", &[]),
     ("kubewire-mutants", &[]),
+    ("kubewire-properties", &["kubewire-indexer", "kubewire-informer", "kubewire-listwatch"]),
     // What is built from the blocks, and depended on by nobody.
     ("kubewire-examples", ANY),
     ("kubewire-realcluster", ANY),

@@ -10,15 +10,20 @@ use crate::reflector::reflector_error::ReflectorErrorKind;
 use crate::reflector::resource_version::is_older;
 use crate::reflector::rules::DEFAULT_PAGE_SIZE;
 
-/// Lists older than asked that are refused in a row, before the most recent state is asked for, whatever its
-/// version: the server has perhaps been restored from a backup.
-const MAX_OLDER_ANSWERS: u32 = 3;
+/// Lists that fail in a row by the version asked for, before the most recent state is asked for, whatever its
+/// version: the server has perhaps been restored from a backup, or an event told a version that is none.
+const MAX_VERSION_FAILURES: u32 = 3;
 
 impl Machine {
-    /// Version 0 (whatever the server has in its cache) at first, later the version seen last, so that time does
-    /// not run backwards; none where that version was refused.
+    /// What a list must not be older than: the newest version seen, so that time does not run backwards. Where older
+    /// answers are taken it is the version seen last, as in client-go.
+    pub(super) fn floor(&self) -> &str {
+        if self.rules.refuse_older_answers { self.position.floor() } else { self.position.last() }
+    }
+
+    /// Version 0 (whatever the server has in its cache) at first, later the floor; none where that was refused.
     fn list_version(&self) -> Option<String> {
-        match (self.version_unavailable, self.last_version.as_str()) {
+        match (self.version_unavailable, self.floor()) {
             (true, _) => None,
             (false, "") => Some("0".to_owned()),
             (false, version) => Some(version.to_owned()),
@@ -71,6 +76,10 @@ impl Machine {
                     let (limit, from_zero) = (listing.walk.first().limit, listing.from_zero);
                     return self.list_without_version(limit, from_zero, error);
                 }
+                let versioned = listing.walk.first().resource_version.is_some() && !listing.from_zero;
+                if versioned && self.rules.refuse_older_answers && error.class() == ErrorClass::Invalid {
+                    self.version_failed();
+                }
                 self.list_failed(now, ReflectorErrorKind::List(error.clone()))
             }
         }
@@ -100,7 +109,7 @@ impl Machine {
     /// The list is complete: it goes to the store.
     pub(super) fn take_in(&mut self, resource_version: String, then: AfterReplace) -> Step {
         self.version_unavailable = false;
-        self.older_answers = 0;
+        self.version_failures = 0;
         self.state = State::Replacing { resource_version: resource_version.clone(), then };
         Step::Replace { resource_version }
     }
@@ -109,7 +118,7 @@ impl Machine {
     pub(crate) fn replaced(&mut self, now: Instant) -> Step {
         let State::Replacing { resource_version, then } = &mut self.state else { return self.out_of_turn(now) };
         let (resource_version, then) = (std::mem::take(resource_version), *then);
-        self.last_version = resource_version;
+        self.position.list(&resource_version);
         self.resync_due = self.next_resync(now);
         match then {
             AfterReplace::OpenWatch => self.open_watch(now),
@@ -122,11 +131,15 @@ impl Machine {
     pub(super) fn refuse_older(&mut self, asked: Option<&str>, answered: &str) -> Option<ReflectorErrorKind> {
         let asked = asked.filter(|asked| self.rules.refuse_older_answers && is_older(answered, asked))?;
         let kind = ReflectorErrorKind::OlderAnswer { asked: asked.to_owned(), answered: answered.to_owned() };
-        self.older_answers += 1;
-        if self.older_answers >= MAX_OLDER_ANSWERS {
+        self.version_failed();
+        Some(kind)
+    }
+
+    fn version_failed(&mut self) {
+        self.version_failures += 1;
+        if self.version_failures >= MAX_VERSION_FAILURES {
             self.version_unavailable = true;
         }
-        Some(kind)
     }
 
     /// A watch was refused, or ended, because its version has expired. If a list in pages has answered with just that

@@ -19,7 +19,7 @@ const STREAMING_PAUSE: Duration = Duration::from_secs(10 * 60);
 
 impl Machine {
     pub(super) fn open_streaming_list(&mut self, now: Instant) -> Step {
-        let version = if self.version_unavailable { String::new() } else { self.last_version.clone() };
+        let version = if self.version_unavailable { String::new() } else { self.floor().to_owned() };
         let options = WatchOptions::streaming_list(version.clone(), self.watch_timeout());
         self.state = State::Opening(Self::attempt(AttemptKind::StreamingList, version, now));
         Step::Watch(options)
@@ -66,7 +66,7 @@ impl Machine {
     /// The same stream goes on as the watch.
     pub(super) fn keep_stream(&mut self, now: Instant) -> Step {
         self.delay.healthy(now);
-        self.state = State::Reading(Self::attempt(AttemptKind::Watch, self.last_version.clone(), now));
+        self.state = State::Reading(Self::attempt(AttemptKind::Watch, self.position.last().to_owned(), now));
         Step::Read
     }
 

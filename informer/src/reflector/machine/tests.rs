@@ -193,6 +193,7 @@ pub(super) fn streaming() -> Rules {
 impl Machine {
     /// The numbered invariants of the file's head, as far as one state shows them.
     pub(super) fn validate(&self) {
+        self.position.validate();
         let cycle_over = matches!(self.activity(), Activity::New) || matches!(self.state, super::State::Listing(_));
         assert!(!cycle_over || self.resync_due.is_none(), "2: no resync timer while a list is under way");
         assert!(self.rules.resync_period > Duration::ZERO || self.resync_due.is_none(), "2: no resync period");
@@ -200,8 +201,8 @@ impl Machine {
         if let super::State::Opening(attempt) = &self.state {
             assert!(attempt.events == 0 && attempt.objects == 0);
             if attempt.kind == super::AttemptKind::Watch {
-                assert!(!self.last_version.is_empty(), "1: no watch from nowhere");
-                assert_eq!(attempt.version, self.last_version, "1: a watch begins where the last one ended");
+                assert!(!self.last_version().is_empty(), "1: no watch from nowhere");
+                assert_eq!(attempt.version, self.last_version(), "1: a watch begins where the last one ended");
             }
         }
     }

@@ -51,8 +51,9 @@ impl Machine {
     }
 
     pub(super) fn open_watch(&mut self, now: Instant) -> Step {
-        let options = WatchOptions::from_version(self.last_version.clone(), self.watch_timeout());
-        self.state = State::Opening(Self::attempt(AttemptKind::Watch, self.last_version.clone(), now));
+        let (version, timeout) = (self.position.last().to_owned(), self.watch_timeout());
+        let options = WatchOptions::from_version(version.clone(), timeout);
+        self.state = State::Opening(Self::attempt(AttemptKind::Watch, version, now));
         Step::Watch(options)
     }
 
@@ -110,8 +111,7 @@ impl Machine {
         attempt.adds_count |= matches!(change, Change::Other | Change::Bookmark { .. });
         let moved = change != Change::Nothing && attempt.adds_count && !version.is_empty();
         if moved {
-            self.last_version.clear();
-            self.last_version.push_str(version);
+            self.position.event(version);
         }
         Heard::PassOn { moved }
     }

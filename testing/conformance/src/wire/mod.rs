@@ -48,6 +48,7 @@ mod object;
 mod script;
 mod server;
 mod socket;
+mod tls;
 mod truth;
 
 pub use answer::{Answer, Part};
@@ -56,3 +57,4 @@ pub use object::{Thing, event_line};
 pub use script::Script;
 pub use server::Server;
 pub use socket::Socket;
+pub use tls::{Authority, Leaf, Tls};

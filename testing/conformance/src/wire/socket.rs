@@ -6,15 +6,17 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::task::{AbortHandle, JoinHandle};
 
 use super::answer::{Answer, Part};
 use super::server::Server;
+use super::tls::{Duplex, Tls};
 
 /// A scripted server that listens. Dropping it closes the port and every connection.
 pub struct Socket {
     server: Server,
+    tls: Option<Tls>,
     address: SocketAddr,
     /// The accepting task and those of the connections.
     tasks: Mutex<Tasks>,
@@ -32,6 +34,7 @@ struct Shared {
     /// No write is longer than this many bytes; 0 means no limit.
     write_len: AtomicUsize,
     accepted: AtomicU64,
+    handshakes_failed: AtomicU64,
     open: AtomicUsize,
 }
 
@@ -42,9 +45,22 @@ impl Socket {
     ///
     /// Where there is none.
     pub async fn listen(server: Server) -> Self {
+        Self::listen_with(server, None).await
+    }
+
+    /// Listens on a free port, and speaks TLS there.
+    ///
+    /// # Panics
+    ///
+    /// Where there is none.
+    pub async fn listen_tls(server: Server, tls: &Tls) -> Self {
+        Self::listen_with(server, Some(tls.clone())).await
+    }
+
+    async fn listen_with(server: Server, tls: Option<Tls>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let socket = Self { server, address, tasks: Mutex::default(), shared: Arc::default() };
+        let socket = Self { server, tls, address, tasks: Mutex::default(), shared: Arc::default() };
         socket.accept(listener);
         socket
     }
@@ -69,6 +85,11 @@ impl Socket {
     /// How many connections were accepted.
     pub fn accepted(&self) -> u64 {
         self.shared.accepted.load(Ordering::SeqCst)
+    }
+
+    /// How many of them came to no end of their TLS handshake.
+    pub fn handshakes_failed(&self) -> u64 {
+        self.shared.handshakes_failed.load(Ordering::SeqCst)
     }
 
     /// How many connections are open at this end.
@@ -98,15 +119,26 @@ impl Socket {
     fn accept(&self, listener: TcpListener) {
         let mut tasks = self.tasks.lock();
         let connections = Arc::clone(&tasks.connections);
-        let (server, shared) = (self.server.clone(), Arc::clone(&self.shared));
+        let (server, tls, shared) = (self.server.clone(), self.tls.clone(), Arc::clone(&self.shared));
         tasks.accepting = Some(tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let number = shared.accepted.fetch_add(1, Ordering::SeqCst);
-                let connection = Connection { stream, number, server: server.clone(), shared: Arc::clone(&shared) };
+                let (server, tls, shared) = (server.clone(), tls.clone(), Arc::clone(&shared));
                 shared.open.fetch_add(1, Ordering::SeqCst);
                 let closed = Closed(Arc::clone(&shared));
                 let task = tokio::spawn(async move {
                     let _closed = closed;
+                    let stream: Box<dyn Duplex> = match tls {
+                        None => Box::new(stream),
+                        Some(tls) => match tls.accept(stream).await {
+                            Ok(stream) => stream,
+                            Err(_) => {
+                                shared.handshakes_failed.fetch_add(1, Ordering::SeqCst);
+                                return;
+                            }
+                        },
+                    };
+                    let connection = Connection { stream, ahead: Vec::new(), number, server, shared };
                     // However it ends, it ends.
                     let _ = connection.serve().await;
                 });
@@ -143,7 +175,9 @@ impl Drop for Closed {
 }
 
 struct Connection {
-    stream: TcpStream,
+    stream: Box<dyn Duplex>,
+    /// What the client has sent before its answer was over.
+    ahead: Vec<u8>,
     number: u64,
     server: Server,
     shared: Arc<Shared>,
@@ -151,7 +185,7 @@ struct Connection {
 
 impl Connection {
     async fn serve(mut self) -> std::io::Result<()> {
-        self.stream.set_nodelay(true)?;
+        self.stream.tcp().set_nodelay(true)?;
         while let Some(head) = self.read_head().await? {
             let mut answer = self.answer(&head);
             if let Some(status) = answer.status {
@@ -176,7 +210,7 @@ impl Connection {
                         self.write(b"0\r\n\r\n").await?;
                         break;
                     }
-                    Some(Part::Reset) => return self.stream.set_zero_linger(),
+                    Some(Part::Reset) => return self.stream.tcp().set_zero_linger(),
                     Some(Part::Dead) => {
                         // Neither reads nor writes; but the system tells when the other end is gone.
                         self.gone().await;
@@ -198,16 +232,16 @@ impl Connection {
         }
     }
 
-    /// Until the client has closed its end. It sends nothing while it waits for an answer.
-    async fn gone(&self) {
+    /// Until the client has closed its end. Cancel-safe.
+    async fn gone(&mut self) {
         let mut byte = [0];
-        while matches!(self.stream.peek(&mut byte).await, Ok(len) if len > 0) {
-            tokio::task::yield_now().await;
+        while matches!(self.stream.read(&mut byte).await, Ok(len) if len > 0) {
+            self.ahead.push(byte[0]);
         }
     }
 
     async fn read_head(&mut self) -> std::io::Result<Option<String>> {
-        let mut head = Vec::new();
+        let mut head = std::mem::take(&mut self.ahead);
         while !head.ends_with(b"\r\n\r\n") {
             match self.stream.read_u8().await {
                 Ok(byte) => head.push(byte),
@@ -228,15 +262,16 @@ impl Connection {
 
     async fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         match self.shared.write_len.load(Ordering::Relaxed) {
-            0 => self.stream.write_all(bytes).await,
+            0 => self.stream.write_all(bytes).await?,
             len => {
                 for piece in bytes.chunks(len) {
                     self.stream.write_all(piece).await?;
+                    self.stream.flush().await?;
                     // Lets the other end read this much by itself.
                     tokio::task::yield_now().await;
                 }
-                Ok(())
             }
         }
+        self.stream.flush().await
     }
 }

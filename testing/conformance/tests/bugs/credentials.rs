@@ -1,6 +1,5 @@
 //! Credentials that change while an informer runs: B28.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,35 +8,12 @@ use kube_client::Config;
 use kubewire_conformance::wire::{Server, Socket};
 use kubewire_listwatch::{ErrorClass, client_from_config};
 
-use crate::support::{Form, Run, quick, until, within};
-
-/// A token file, changed as the kubelet does it: by a rename. It is removed in the end.
-struct TokenFile(PathBuf);
-
-impl TokenFile {
-    fn new(name: &str) -> Self {
-        let file = Self(std::env::temp_dir().join(format!("kubewire-bugs-{}-{name}", std::process::id())));
-        file.write("t1");
-        file
-    }
-
-    fn write(&self, token: &str) {
-        let next = self.0.with_extension("next");
-        std::fs::write(&next, token).unwrap();
-        std::fs::rename(next, &self.0).unwrap();
-    }
-}
-
-impl Drop for TokenFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
+use crate::support::{Form, RotatedFile, Run, quick, until, within};
 
 /// An informer with the token of this file.
-fn over_socket_with(file: &TokenFile, socket: &Socket) -> Run<Arc<Pod>> {
+fn over_socket_with(file: &RotatedFile, socket: &Socket) -> Run<Arc<Pod>> {
     let mut config = Config::new(format!("http://{}", socket.address()).parse().unwrap());
-    config.auth_info.token_file = Some(file.0.to_string_lossy().into_owned());
+    config.auth_info.token_file = file.path_text();
     let pods = Arc::<Pod>::pods(client_from_config(config).unwrap());
     Run::start_list_watch(socket.server(), pods, quick(), usize::MAX)
 }
@@ -45,7 +21,7 @@ fn over_socket_with(file: &TokenFile, socket: &Socket) -> Run<Arc<Pod>> {
 /// B28: the file was changed before the 401: one request fails, the next one has the new token; no list.
 #[tokio::test]
 async fn a_token_that_was_rotated_on_disk_is_used_with_the_next_request() {
-    let file = TokenFile::new("rotated");
+    let file = RotatedFile::new("rotated", "t1");
     let socket = Socket::listen(Server::new("LIST → [] rv=10\n WATCH → +x@11 …")).await;
     socket.server().accepts("Bearer t1");
     let run = over_socket_with(&file, &socket);
@@ -70,11 +46,11 @@ async fn a_token_that_was_rotated_on_disk_is_used_with_the_next_request() {
 /// B28: the file is empty or away for a moment: the old token goes on.
 #[tokio::test]
 async fn a_token_file_that_is_away_for_a_moment_changes_nothing() {
-    let file = TokenFile::new("away");
+    let file = RotatedFile::new("away", "t1");
     let socket = Socket::listen(Server::new("LIST → [] rv=10\n WATCH → +x@11 ■\n WATCH → 401\n WATCH → +y@12 …")).await;
     socket.server().accepts("Bearer t1");
     let run = over_socket_with(&file, &socket);
-    std::fs::remove_file(&file.0).unwrap();
+    file.remove();
     run.has(&["x@11", "y@12"]).await;
     file.write("t1");
     let log = socket.server().log();

@@ -92,6 +92,41 @@ async fn a_list_older_than_asked_is_refused_and_nothing_deleted_comes_back() {
     }
 }
 
+/// B49: what a bookmark or an event says of the past moves the watch back, and lets no older list in.
+#[tokio::test(start_paused = true)]
+async fn a_bookmark_or_an_event_that_goes_back_lets_no_older_list_in() {
+    for back in ["BM@12", "BM@9 BM@12", "~y@12", "BM@12 BM@opaque BM@12"] {
+        let server = Server::new(&format!(
+            "LIST → [x@10 y@8] rv=10\n WATCH → ~x@15 -x@16 {back} ■\n WATCH → 410\n LIST ×2 → [x@14 y@8] rv=14"
+        ));
+        let run = Run::<Arc<Pod>>::of(&server);
+        run.requests(6).await;
+        assert_eq!(server.asked()[2..6], ["WATCH(12)", "LIST(rv=16)", "LIST(rv=16)", "LIST(rv=16)"], "{back}");
+        until("it is synced with the truth", || !run.store().iter().any(|thing| thing.starts_with('x'))).await;
+        let log = run.heard.log();
+        assert!(!log.iter().any(|told| told.starts_with("+x") && told != "+x@10!"), "{back}: {log:?}");
+        server.happens("+z@20");
+        until("the next", || run.store().contains(&"z@20".to_owned())).await;
+        run.ends().await;
+    }
+}
+
+/// A version that no server understands, from whoever stands in between: it is refused for ever, so it is dropped.
+#[tokio::test(start_paused = true)]
+async fn a_version_that_no_server_understands_is_dropped_after_three_lists() {
+    for (told, refused) in [("99999999999999999999", "400"), ("18446744073709551616", "422"), ("10", "414")] {
+        let server = Server::new(&format!(
+            "LIST → [x@10] rv=10\n WATCH → BM@{told} 2000ms ■\n WATCH → {refused}\n LIST ×3 → {refused}"
+        ));
+        let run = Run::<Arc<Pod>>::of(&server);
+        run.requests(7).await;
+        let lists: Vec<String> = server.asked()[3..7].to_vec();
+        let asked = format!("LIST(rv={told})");
+        assert_eq!(lists, [&asked, &asked, &asked, "LIST(limit=500)"]);
+        run.ends().await;
+    }
+}
+
 /// B49: versions are decimal numbers of any length; texts are not compared.
 #[tokio::test(start_paused = true)]
 async fn versions_longer_than_any_integer_are_compared_as_numbers() {

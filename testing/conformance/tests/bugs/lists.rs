@@ -280,3 +280,23 @@ async fn an_item_that_is_too_long_fails_its_list_in_words() {
         run.ends().await;
     }
 }
+
+/// More objects than allowed, in one page, in several, and as the initial events of a stream: nothing of them is
+/// taken, and the error says what to do.
+#[tokio::test(start_paused = true)]
+async fn a_list_of_more_objects_than_allowed_is_told_and_taken_when_it_fits() {
+    for (streams, lists) in [
+        (false, "LIST ×2 → [a@1 b@2 c@3 d@4] rv=9"),
+        (false, "LIST → [a@1 b@2] rv=9 continue=t1\n LIST → [c@3 d@4] rv=9 continue=t2"),
+        (true, "STREAM → +a@1 +b@2 ~a@5 +c@3 +d@4 …\n LIST → [a@1 b@2 c@3 d@4] rv=9"),
+    ] {
+        let server = Server::new(lists);
+        server.restored(&["a@5", "b@2", "z@10"], 10);
+        let reflector = ReflectorOptions::new().watch_list(streams).list_len_max(3);
+        let run = Run::<Arc<Pod>>::with(&server, Options { reflector, ..Options::default() });
+        run.converges_after(&["a@5", "b@2", "z@10"]).await;
+        assert!(run.errors().iter().any(|error| error.contains("list_len_max")), "{lists}: {:?}", run.errors());
+        assert_eq!(run.heard.log(), ["+a@5!", "+b@2!", "+z@10!"], "{lists}");
+        run.ends().await;
+    }
+}

@@ -29,6 +29,13 @@ fn tests(cell: &str) -> impl Iterator<Item = (&str, &str)> {
     cell.split('`').skip(1).step_by(2).filter_map(|code| code.split_once("::"))
 }
 
+/// The text of a file of this binary, or of one from the project's root on.
+fn source(file: &str) -> String {
+    let here = package().join("tests/bugs").join(file);
+    let path = if here.exists() { here } else { package().join("../..").join(file) };
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
 fn is_a_test(text: &str, name: &str) -> bool {
     [format!("fn {name}("), format!("fn {name}<")].iter().any(|head| text.contains(head))
 }
@@ -45,11 +52,7 @@ fn every_entry_has_a_row_with_tests_that_exist_or_says_when_it_is_due() {
         *counts.entry(state.split(':').next().unwrap_or_default()).or_default() += 1;
         let mut named_tests = 0;
         for (file, name) in tests(named) {
-            // A file of this binary, or one from the project's root on.
-            let here = package().join("tests/bugs").join(file);
-            let path = if here.exists() { here } else { package().join("../..").join(file) };
-            let source = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{entry}: {file}: {error}"));
-            assert!(is_a_test(&source, name), "{entry}: no test {name} in {file}");
+            assert!(is_a_test(&source(file), name), "{entry}: no test {name} in {file}");
             named_tests += 1;
         }
         match state.split(':').next().unwrap_or_default() {
@@ -62,6 +65,27 @@ fn every_entry_has_a_row_with_tests_that_exist_or_says_when_it_is_due() {
         let line = format!("| {count} | {state}");
         assert!(text.contains(&line), "the counts at the top lack {line:?}");
     }
+}
+
+#[test]
+fn every_fault_has_a_test_over_a_socket_and_all_that_it_names_exist() {
+    let text = std::fs::read_to_string(package().join("BUGS.md")).expect("BUGS.md");
+    let (_, faults) = text.split_once("# Faults").expect("the second section");
+    let mut count = 0;
+    for row in faults.lines().filter(|line| line.starts_with("| ") && line.contains('`')) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [fault, over_socket, other] = cells[..] else { panic!("{row}: three cells") };
+        assert!(tests(over_socket).count() > 0, "{fault} has no test over a socket");
+        for (file, name) in tests(over_socket).chain(tests(other)) {
+            assert!(is_a_test(&source(file), name), "{fault}: no test {name} in {file}");
+        }
+        for (file, name) in tests(over_socket) {
+            let opens = ["Socket::listen", "TcpListener::bind", "pour("].iter().any(|call| source(file).contains(call));
+            assert!(opens, "{fault}: {file} opens no socket for {name}");
+        }
+        count += 1;
+    }
+    assert!(count >= 25, "{count} faults");
 }
 
 #[test]

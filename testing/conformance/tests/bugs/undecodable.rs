@@ -100,6 +100,34 @@ async fn a_kind_of_which_every_object_is_bad_is_listed_once() {
 mod check {
     use super::*;
 
+    /// Nested 100,000 deep, where a field is known and where none is: taken, or refused by itself; never a crash.
+    pub(super) async fn an_object_nested_a_hundred_thousand_deep_harms_no_other<O: Form>() {
+        const DEPTH: usize = 100_000;
+        for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+            let deep = format!("{}null{}", open.repeat(DEPTH), close.repeat(DEPTH));
+            for (place, version) in [("\"unknown\":DEEP", 12), ("\"spec\":{\"containers\":DEEP}", 13)] {
+                let meta = |version| {
+                    format!(
+                        "{{\"metadata\":{{\"name\":\"deep\",\"namespace\":\"ns1\",\"resourceVersion\":\"{version}\"}}"
+                    )
+                };
+                let object = |version| format!("{},{}}}", meta(version), place.replace("DEEP", &deep));
+                let event = format!("{{\"type\":\"MODIFIED\",\"object\":{}}}\n", object(version));
+                let server = Server::new("LIST → [x@1 $item y@2] rv=10\n WATCH → +z@11 $event ~x@14 …");
+                let server = server.bytes("item", object(5)).bytes("event", event.into_bytes());
+                let run = Run::<O>::of(&server);
+                until("the last event", || run.store().contains(&"x@14".to_owned())).await;
+                let (store, refused) = (run.store(), run.informer.status().reflector.undecodable);
+                assert!(["y@2", "z@11"].iter().all(|name| store.contains(&(*name).to_owned())), "{store:?}");
+                let taken = usize::from(store.iter().any(|thing| thing.starts_with("deep")));
+                assert_eq!(taken * 2 + refused as usize, 2, "both states are taken, or both told: {:?}", run.errors());
+                assert!(run.errors().iter().all(|error| error.contains("ns1/deep") && error.len() < 1000));
+                assert_eq!(server.asked(), ["LIST(rv=0,limit=500)", "WATCH(10)"]);
+                run.ends().await;
+            }
+        }
+    }
+
     pub(super) async fn values_that_nobody_knows_yet_are_taken_as_they_are<O: Form>() {
         let mut object = Thing::parse("x@11").json();
         object["spec"]["restartPolicy"] = json!("Sometimes");
@@ -160,4 +188,8 @@ in_all_forms!(values_that_nobody_knows_yet_are_taken_as_they_are);
 in_all_forms!(
     /// B04
     events_whose_object_has_no_name_or_version_are_told_and_harm_nothing
+);
+in_all_forms!(
+    /// B29
+    an_object_nested_a_hundred_thousand_deep_harms_no_other
 );

@@ -270,6 +270,73 @@ fn a_server_that_stays_behind_is_believed_when_asked_for_its_most_recent_state()
     );
 }
 
+/// What a lagging server said in between does not make an older list acceptable; what was restored still is.
+#[test]
+fn an_event_or_a_bookmark_that_goes_back_does_not_lower_what_a_list_must_reach() {
+    // events, where the watch goes on, what lists are asked for
+    for (events, last, floor) in
+        [("+20 b12", "12", "20"), ("~20 ~13", "13", "20"), ("-20 b9", "9", "20"), ("b20 bopaque", "opaque", "20")]
+    {
+        let mut play = Play::new(listing());
+        play.lines("start -> list 0 limit 500\npage 16 -> replace 16\ntaken -> watch 16\nopen -> read");
+        for event in events.split(' ') {
+            play.input(event);
+        }
+        play.lines(&format!(
+            "version              -> \"{last}\"
+             err truncated        -> watch {last}
+             open! 410            -> sleep
+             wait 61s             -> list {floor}
+             page 18              -> sleep
+             wait 61s             -> list {floor}
+             page 21              -> replace 21
+             taken                -> watch 21
+             open! 410            -> sleep
+             wait 61s             -> list 21"
+        ));
+        assert!(play.failures().contains(&"unavailable!".to_owned()), "18 is refused");
+    }
+}
+
+#[test]
+fn after_a_trusted_list_that_went_back_the_versions_of_before_mean_nothing() {
+    let mut play = Play::new(listing());
+    play.lines(OLDER);
+    play.lines(
+        "list! 504/Timeout/ResourceVersionTooLarge -> list any
+         page 7               -> replace 7
+         taken                -> watch 7
+         open                 -> read
+         +8                   -> moved
+         err 410              -> sleep
+         wait 61s             -> list 8
+         page 8               -> replace 8",
+    );
+}
+
+#[test]
+fn a_version_that_the_server_does_not_understand_is_dropped_after_three_lists() {
+    let mut play = Play::new(listing());
+    play.lines(
+        "start                -> list 0 limit 500
+         page 16              -> replace 16
+         taken                -> watch 16
+         open                 -> read
+         b99999999999999999999 -> moved
+         err truncated        -> watch 99999999999999999999
+         open! 400/BadRequest -> sleep
+         wait 61s             -> list 99999999999999999999
+         list! 400/BadRequest -> sleep
+         wait 61s             -> list 99999999999999999999
+         list! 400/BadRequest -> sleep
+         wait 61s             -> list 99999999999999999999
+         list! 400/BadRequest -> sleep
+         wait 61s             -> list any limit 500
+         page 17              -> replace 17
+         taken                -> watch 17",
+    );
+}
+
 #[test]
 fn older_answers_are_taken_where_that_is_asked_for_or_where_versions_are_no_numbers() {
     let mut play = Play::new(Rules { refuse_older_answers: false, ..listing() });

@@ -235,6 +235,27 @@ fn a_mark_without_a_version_or_older_than_asked_is_not_taken() {
 }
 
 #[test]
+fn a_streaming_list_is_asked_for_from_the_newest_version_and_goes_on_as_the_watch_from_its_own() {
+    Play::new(streaming()).lines(
+        "start                -> stream
+         open                 -> read
+         b16!                 -> replace 16
+         taken                -> read
+         +20                  -> moved
+         b12                  -> moved
+         err 410              -> sleep
+         wait 61s             -> stream 20
+         open                 -> read
+         b18!                 -> sleep
+         wait 61s             -> stream 20
+         open                 -> read
+         b20!                 -> replace 20
+         taken                -> read
+         close                -> sleep",
+    );
+}
+
+#[test]
 fn a_watch_after_a_streaming_list_that_is_refused_as_expired_ends_the_cycle() {
     let mut play = Play::new(streaming());
     play.lines(

@@ -4,9 +4,11 @@
 mod form;
 mod heard;
 mod in_process;
+mod rotated_file;
 mod run;
 
 pub(crate) use form::{Dynamic, Form, in_all_forms};
 pub(crate) use heard::Heard;
 pub(crate) use in_process::in_process;
-pub(crate) use run::{Options, Run, over_socket, quick, until, within};
+pub(crate) use rotated_file::RotatedFile;
+pub(crate) use run::{Options, Run, alive_tasks, over_socket, quick, quick_backoff, until, until_or, within};

@@ -55,7 +55,7 @@ pub(crate) struct Run<O: Object> {
     errors: Arc<Mutex<Vec<String>>>,
     running: RunningInformer,
     /// How many tasks there were before.
-    tasks: usize,
+    pub(crate) tasks: usize,
 }
 
 impl<O: Form> Run<O> {
@@ -199,7 +199,7 @@ pub(crate) fn until(what: &str, condition: impl Fn() -> bool) -> impl Future<Out
 }
 
 #[track_caller]
-fn until_or(what: impl Fn() -> String, condition: impl Fn() -> bool) -> impl Future<Output = ()> {
+pub(crate) fn until_or(what: impl Fn() -> String, condition: impl Fn() -> bool) -> impl Future<Output = ()> {
     let caller = std::panic::Location::caller();
     async move {
         let began = std::time::Instant::now();

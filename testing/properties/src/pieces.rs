@@ -1,4 +1,4 @@
-//! What several targets use.
+//! A text in pieces.
 
 /// The text in pieces, cut where `cuts` say: each number is the length of the next piece, 0 the rest.
 pub fn pieces<'a>(text: &'a [u8], cuts: &[u8]) -> Vec<&'a [u8]> {
