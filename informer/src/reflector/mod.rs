@@ -45,8 +45,8 @@ mod list_pager;
 mod log_limit;
 mod machine;
 mod page_walk;
-#[expect(clippy::module_inception, reason = "one noun a file: this one holds the type the module is named for")]
 mod position;
+#[expect(clippy::module_inception, reason = "one noun a file: this one holds the type the module is named for")]
 mod reflector;
 mod reflector_error;
 mod reflector_options;

@@ -69,9 +69,11 @@ pub fn read_line<O: Decode<Json>>(line: &[u8]) -> Result<WatchEvent<O>, RequestE
 /// The query strings of a list and of a watch with these texts.
 pub fn queries(labels: &str, fields: &str, version: &str, token: &str, timeout: Duration) -> [String; 2] {
     let selectors = Selectors { labels: labels.to_owned(), fields: fields.to_owned() };
-    let mut list = ListOptions::default();
-    list.resource_version = Some(version.to_owned());
-    list.continue_token = Some(token.to_owned());
+    let list = ListOptions {
+        resource_version: Some(version.to_owned()),
+        continue_token: Some(token.to_owned()),
+        ..ListOptions::default()
+    };
     [list_query(&selectors, &list), watch_query(&selectors, &WatchOptions::from_version(version, timeout))]
 }
 

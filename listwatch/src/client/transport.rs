@@ -30,11 +30,11 @@ fn advice(error: &kube_client::Error) -> Option<&'static str> {
     if let Some(error) = find::<rustls::Error>(error) {
         return advice_of_tls(error);
     }
-    let error = find::<hyper::Error>(error).filter(|error| error.is_parse())?;
-    Some(match error.is_parse_too_large() {
-        true => "the headers of the answer are longer than any server's; look at what stands before it",
-        false => "the answer is no HTTP; if it is a TLS port, use an https:// address",
-    })
+    let no_http = find::<hyper::Error>(error).is_some_and(hyper::Error::is_parse);
+    no_http.then_some(
+        "the answer is no HTTP, or not a server's; if it is a TLS port, use an https:// address, else look at what stands \
+         before the server",
+    )
 }
 
 #[cfg(feature = "rustls-tls")]

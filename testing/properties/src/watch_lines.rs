@@ -14,7 +14,7 @@ struct Thing {
     #[serde(default)]
     metadata: Metadata,
     #[serde(default)]
-    #[allow(dead_code)]
+    #[expect(dead_code, reason = "read so that some objects cannot be")]
     size: u32,
 }
 
