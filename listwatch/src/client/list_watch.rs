@@ -281,7 +281,8 @@ impl<O: Decode<Json>> ListWatch<O> {
         let accept = if self.metadata_only { ACCEPT_METADATA } else { ACCEPT_JSON };
         let request = self.request(&watch_query(&self.selectors, options), accept)?;
         let body = send(&self.client, request, &self.timeouts, &self.limits).await?;
-        let lifetime = std::time::Duration::from_secs(timeout_seconds(options.timeout)) + self.timeouts.watch_margin;
+        let asked_for = std::time::Duration::from_secs(timeout_seconds(options.timeout));
+        let lifetime = asked_for.saturating_add(self.timeouts.watch_margin);
         let chunks = Chunks::new(body, self.timeouts.watch_idle, Some(lifetime));
         Ok(WatchBody::new(chunks, self.limits.line, Arc::clone(&self.decode), asked).into_stream())
     }

@@ -117,9 +117,11 @@ pub(crate) fn watch_query(selectors: &Selectors, options: &WatchOptions) -> Stri
     query.finish()
 }
 
-/// Whole seconds, rounded up; at least one, as the server takes 0 for "no timeout given".
+/// Whole seconds, rounded up; at least one, as the server takes 0 for "no timeout given", and at most 68 years, as it
+/// counts nanoseconds in 64 bits.
 pub(crate) fn timeout_seconds(timeout: Duration) -> u64 {
-    (timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0)).max(1)
+    let seconds = timeout.as_secs().saturating_add(u64::from(timeout.subsec_nanos() > 0));
+    seconds.clamp(1, i32::MAX as u64)
 }
 
 fn begin(selectors: &Selectors) -> Serializer<'static, String> {
@@ -147,6 +149,23 @@ fn match_text(rule: VersionMatch) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_timeout_is_whole_seconds_that_a_server_can_count() {
+        let most = i32::MAX as u64;
+        let table = [
+            (Duration::ZERO, 1),
+            (Duration::from_nanos(1), 1),
+            (Duration::from_millis(1001), 2),
+            (Duration::from_secs(300), 300),
+            (Duration::from_secs(most), most),
+            (Duration::from_secs(u64::MAX), most),
+            (Duration::MAX, most),
+        ];
+        for (timeout, seconds) in table {
+            assert_eq!(timeout_seconds(timeout), seconds, "{timeout:?}");
+        }
+    }
 
     fn resource(group: &str, version: &str, plural: &str) -> ApiResource {
         ApiResource {

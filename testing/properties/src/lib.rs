@@ -15,6 +15,8 @@
 //!
 //! It is no fuzzer, and no public crate: it reaches the inside of listwatch by a feature that promises nothing.
 
+#![forbid(unsafe_code)]
+
 pub mod answers;
 pub mod delta_fifo;
 pub mod keys;

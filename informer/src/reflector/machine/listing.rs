@@ -146,7 +146,7 @@ impl Machine {
     /// version when asked for it, it would do so again and again: the server still has the state, but no longer the
     /// changes behind it. Then the most recent state is asked for.
     pub(super) fn version_expired(&mut self, error: &RequestError) {
-        if error.class() == ErrorClass::Expired && self.last_version == self.exact_version {
+        if error.class() == ErrorClass::Expired && self.position.last() == self.exact_version {
             self.version_unavailable = true;
         }
     }
