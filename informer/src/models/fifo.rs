@@ -79,7 +79,7 @@ fn a_close_ends_all_pops_once_nothing_waits() {
         let world = World::default();
         let fifo = fifo();
         let out = Arc::new(AtomicUsize::new(0));
-        let consumers = [(); 3].map(|()| {
+        let consumers = [(); 4].map(|()| {
             let (fifo, out) = (fifo.clone(), Arc::clone(&out));
             thread::spawn(move || consume(&fifo, &out))
         });
