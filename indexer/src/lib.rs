@@ -52,6 +52,7 @@
 //!   (the tables grow by doubling); an index holds each of its values once.
 //! - Objects are shared and read-only. Nobody can change one behind the back of an index.
 //! - Lists and look-ups by index come in no order; [`Store::index_keys`] is sorted.
+//! - Readers, writers and makers of indices are modelled in every interleaving, within bounds, by loom: `tests/loom`.
 //!
 //! # By client-go's names
 //!

@@ -107,6 +107,7 @@
 //! - A handler must not block: it shares the runtime's threads, unless it is given [one of its
 //!   own](HandlerOptions::own_thread). For a slow one nobody waits; its buffer grows, and
 //!   [`Registration::backlog`] shows it.
+//! - Its tasks, handlers and waits are modelled in many orders by shuttle: `src/models`.
 //! - Unlike client-go: no pause after a panic, and the handler still becomes synced; buffers give their room back;
 //!   a transform that removes the version hides no update; producers do not wait for the consumer of the FIFO.
 //!

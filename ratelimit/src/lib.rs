@@ -60,6 +60,7 @@
 //! - A limiter by key keeps a map entry from a key's first failure until `forget`: forget keys that succeeded, and keys
 //!   that are given up or gone. A limiter that empties gives its memory back.
 //! - Waiting by the system's clock needs a tokio runtime with time; blocking waits and manual clocks need none.
+//! - Those who wait for a [`Throttle`] are modelled in many orders by shuttle: `tests/shuttle.rs`.
 //! - Delays are whole nanoseconds, cut from doubles as in Go; the longest is [`LONGEST_DELAY`]. Nothing overflows.
 //!
 //! # Other names than client-go's

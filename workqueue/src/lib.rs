@@ -96,6 +96,7 @@
 //!   [`Queue::get_blocking`] needs none.
 //! - Do not keep a [`Get`] that is not polled: it may be called for a key, which then waits for it.
 //! - A panicking worker's guard drops, so its key is done: it is processed again when it is added again.
+//! - Who waits and who wakes is modelled in every interleaving, within bounds, by loom: `tests/loom`.
 //!
 //! # Other names than client-go's, and other ways
 //!
