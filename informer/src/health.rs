@@ -1,9 +1,11 @@
 //! What an informer's parts know of its life and its troubles.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::latch::Latch;
+use crate::metrics::Metrics;
 use crate::reflector::{ReflectorMonitor, RunError};
+use crate::sync::Mutex;
 use crate::{Hindrance, InformerPhase};
 
 /// Shared by an informer and its handlers.
@@ -21,11 +23,22 @@ pub(crate) struct Health {
     pub(crate) ended: Latch,
     /// Why it ended though nobody asked for it.
     pub(crate) panic: OnceLock<RunError>,
+    /// From the start to the stop, where there are any. Nothing is called or dropped under it.
+    metrics: Mutex<Option<Arc<Metrics>>>,
 }
 
 impl Health {
     pub(crate) fn new(resource: String) -> Self {
         Self { resource, ..Self::default() }
+    }
+
+    pub(crate) fn metrics(&self) -> Option<Arc<Metrics>> {
+        self.metrics.lock().clone()
+    }
+
+    /// Gives back what there was before, to be dropped.
+    pub(crate) fn set_metrics(&self, metrics: Option<Arc<Metrics>>) -> Option<Arc<Metrics>> {
+        std::mem::replace(&mut *self.metrics.lock(), metrics)
     }
 
     pub(crate) fn phase(&self) -> InformerPhase {

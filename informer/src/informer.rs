@@ -3,24 +3,31 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kubewire_indexer::{IndexConflict, Indexer, Indexers, Lister, Object};
 use kubewire_listwatch::ListerWatcher;
-use kubewire_ratelimit::Clock;
+use kubewire_ratelimit::{Clock, FailureLog};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::health::Health;
 use crate::informer_store::InformerStore;
 use crate::listeners::Listeners;
+use crate::metrics::{Metrics, MetricsProvider, REFRESH_PERIOD, version_number};
 use crate::processing::Applier;
+use crate::reflector::alarm::Alarm;
 use crate::reflector::resource_version::is_older;
 use crate::reflector::{Reflector, ReflectorMonitor, ReflectorOptions, RunError};
-use crate::sync::{Handle, Mutex};
+use crate::slow_calls::SlowCalls;
+use crate::sync::{AtomicBool, Handle, Mutex};
+use crate::type_name::short_type_name;
 use crate::{
-    DeltaFifo, DeltaFifoOptions, HandlerOptions, InformerOptions, InformerStatus, Registration, ResourceEventHandler,
-    RunningInformer, Stopped, Subscription,
+    DeltaFifo, DeltaFifoOptions, HandlerOptions, InformerName, InformerOptions, InformerStatus, Registration,
+    ResourceEventHandler, RunningInformer, Stopped, Subscription,
 };
 
 /// Keeps a store in step with what a server has, and tells handlers of each change: client-go's
@@ -48,6 +55,13 @@ struct Core<O: Object> {
     fifo: DeltaFifo<O>,
     listeners: Arc<Listeners<O>>,
     clock: Clock,
+    name: Option<InformerName>,
+    metrics: Option<Arc<dyn MetricsProvider>>,
+    /// What is listed and watched, as the lister-watcher says.
+    listed: String,
+    /// Somebody tells the metrics of the present state.
+    refreshing: AtomicBool,
+    slow_handler_after: Duration,
     /// Taken by the start. Nothing is called under its lock.
     reflector: Mutex<Option<(RunReflector<O>, ReflectorOptions)>>,
     /// Ends everything.
@@ -99,7 +113,8 @@ impl<O: Object> Informer<O> {
         indexer: Indexer<O>,
         options: InformerOptions<O>,
     ) -> Self {
-        let resource = options.description.unwrap_or_else(|| lister_watcher.resource());
+        let listed = lister_watcher.resource();
+        let resource = options.description.unwrap_or_else(|| listed.clone());
         let health = Arc::new(Health::new(resource));
         let fifo = DeltaFifo::new(DeltaFifoOptions {
             delivery: options.delivery,
@@ -113,12 +128,17 @@ impl<O: Object> Informer<O> {
         });
         Self {
             core: Arc::new(Core {
-                listeners: Listeners::new(options.resync_period, Arc::clone(&health)),
+                listeners: Listeners::new(options.resync_period, Arc::clone(&health), options.clock.clone()),
                 health,
                 indexer,
                 fifo,
                 reflector: Mutex::new(Some((run, options.reflector.clock(options.clock.clone())))),
                 clock: options.clock,
+                name: options.name,
+                metrics: options.metrics,
+                listed,
+                refreshing: AtomicBool::new(false),
+                slow_handler_after: options.slow_handler_after,
                 stop: CancellationToken::new(),
             }),
         }
@@ -139,9 +159,8 @@ impl<O: Object> Informer<O> {
         handler: H,
         options: HandlerOptions,
     ) -> Result<Registration, Stopped> {
-        let name = options.name.clone().unwrap_or_else(|| std::any::type_name::<H>().to_owned());
-        let now = self.core.clock.now();
-        let listener = self.core.listeners.add(name, &options, Some(Box::new(handler)), now)?;
+        let name = options.name.clone().unwrap_or_else(short_type_name::<H>);
+        let listener = self.core.listeners.add(name, &options, Some(Box::new(handler)))?;
         Ok(Registration::new(listener))
     }
 
@@ -153,7 +172,7 @@ impl<O: Object> Informer<O> {
     /// A stream with these options, see [`Subscription`].
     pub fn subscribe_with(&self, options: HandlerOptions) -> Result<Subscription<O>, Stopped> {
         let name = options.name.clone().unwrap_or_else(|| "subscription".to_owned());
-        let listener = self.core.listeners.add(name, &options, None, self.core.clock.now())?;
+        let listener = self.core.listeners.add(name, &options, None)?;
         Ok(Subscription::new(listener))
     }
 
@@ -170,13 +189,21 @@ impl<O: Object> Informer<O> {
             tracing::warn!(resource = %core.health.resource, "the informer has been started before; it runs only once");
             return RunningInformer::inert();
         };
+        let metrics = Metrics::of_informer(core.name.as_ref(), core.metrics.clone(), &core.listed);
+        let _ = core.health.set_metrics(metrics.clone());
         let check_period = core.listeners.start(runtime.clone());
         let store = Arc::new(InformerStore::new(core.fifo.clone(), Arc::clone(&core.listeners), core.clock.clone()));
-        let (monitor, reflector) = run_reflector(store, options.resync_period(check_period), core.stop.clone());
+        let (monitor, reflector) =
+            run_reflector(store, options.told(check_period, metrics, core.name.clone()), core.stop.clone());
         // It was empty: only the one start gets here.
         let _ = core.health.monitor.set(monitor);
         let own_stop = core.stop.clone();
-        let task = runtime.spawn(core.run(reflector, stop));
+        let span = tracing::info_span!(
+            "informer",
+            resource = core.health.resource,
+            name = core.name.as_ref().map(InformerName::as_str)
+        );
+        let task = runtime.spawn(core.run(reflector, stop).instrument(span));
         RunningInformer::new(own_stop, task)
     }
 
@@ -284,6 +311,7 @@ impl<O: Object> Informer<O> {
         let now = core.clock.now();
         InformerStatus {
             resource: core.health.resource.clone(),
+            at: now,
             phase: core.health.phase(),
             synced: self.has_synced(),
             staleness: reflector.last_heard.map(|heard| now.saturating_duration_since(heard)),
@@ -294,6 +322,13 @@ impl<O: Object> Informer<O> {
             handlers: core.listeners.status(),
             panic: core.health.panic_text(),
         }
+    }
+
+    /// Tells the metrics of the present state: gauges, and what was added to the counts of handlers. It is done each half
+    /// second by itself; call it before the metrics are read where that is too seldom. Where somebody else is at it, it
+    /// does nothing. Cost: as [`status`](Self::status), and three calls of the metrics and five for each handler.
+    pub fn refresh_metrics(&self) {
+        self.core.refresh_metrics();
     }
 }
 
@@ -322,7 +357,7 @@ impl<O: Object> Core<O> {
             drop(end);
             // It has caught its panics itself.
             let _ = reflector.await;
-            self.listeners.ended().await;
+            self.handlers_ended().await;
         }
     }
 
@@ -330,17 +365,24 @@ impl<O: Object> Core<O> {
     async fn process(&self, stop: &CancellationToken) {
         let mut applier = Applier::new(self.indexer.clone());
         let listeners = &*self.listeners;
+        let mut upkeep = Upkeep::new(self);
         loop {
+            upkeep.set_alarm();
             let mut popped = tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
                 () = self.stop.cancelled() => return,
                 () = listeners.joining() => {
                     listeners.welcome(&self.indexer);
+                    upkeep.slow_calls.told(self.clock.now());
                     continue;
                 }
                 () = self.fifo.synced(), if !self.health.store_synced.is_set() => {
                     listeners.store_is_synced();
+                    continue;
+                }
+                () = upkeep.alarm.ring() => {
+                    upkeep.rang(self);
                     continue;
                 }
                 popped = self.fifo.pop_batch(BATCH_LEN_MAX) => match popped {
@@ -348,11 +390,70 @@ impl<O: Object> Core<O> {
                     Err(_) => return,
                 },
             };
+            let began = self.clock.now();
             let initial = popped.is_initial();
-            applier.apply(popped.take_entries(), initial, &mut |told| listeners.tell(told));
+            let mut anybody = false;
+            applier.apply(popped.take_entries(), initial, &mut |told| anybody = listeners.tell(told));
             drop(popped);
+            if anybody {
+                upkeep.slow_calls.told(began);
+            }
+            if let Some(metrics) = &upkeep.metrics {
+                let took = self.clock.now().saturating_duration_since(began);
+                metrics.tell(|metrics| metrics.processing_latency(took));
+            }
             tokio::task::coop::consume_budget().await;
         }
+    }
+
+    /// Waits until all handlers' calls have returned, and says now and then that it does.
+    async fn handlers_ended(&self) {
+        let mut waits = FailureLog::new();
+        loop {
+            let look = async {
+                match self.slow_handler_after {
+                    Duration::ZERO => std::future::pending().await,
+                    after => self.clock.sleep(after).await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.listeners.ended() => return,
+                () = look => {}
+            }
+            if waits.failed((), self.clock.now()).is_some() {
+                let (resource, handlers) = (&*self.health.resource, self.listeners.running());
+                tracing::warn!(
+                    resource,
+                    handlers,
+                    "the informer has stopped and still waits for handlers to return from their last call"
+                );
+            }
+        }
+    }
+
+    fn refresh_metrics(&self) {
+        let Some(metrics) = self.health.metrics() else { return };
+        if self.refreshing.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let _done = ResetOnDrop(&self.refreshing);
+        let reflector = self.health.monitor.get().map(ReflectorMonitor::status).unwrap_or_default();
+        let staleness = reflector.last_heard.map(|heard| self.clock.now().saturating_duration_since(heard));
+        let version = version_number(&self.fifo.applied_version());
+        let (objects, queued) = (self.indexer.len() as u64, self.fifo.len() as u64);
+        metrics.tell(|metrics| {
+            metrics.failures_in_a_row(reflector.failures_in_a_row);
+            metrics.queued_items(queued);
+            metrics.objects(objects);
+            if let Some(version) = version {
+                metrics.store_resource_version(version);
+            }
+            if let Some(staleness) = staleness {
+                metrics.staleness(staleness);
+            }
+        });
+        self.listeners.tell_metrics(&metrics);
     }
 
     /// The store will not change any more.
@@ -360,6 +461,9 @@ impl<O: Object> Core<O> {
         self.stop.cancel();
         self.fifo.close();
         self.health.stopped.set();
+        // A last time, since handlers leave now.
+        self.refresh_metrics();
+        drop(self.health.set_metrics(None));
         self.listeners.stop();
     }
 }
@@ -378,6 +482,49 @@ struct EndedOnDrop(Arc<Health>);
 impl Drop for EndedOnDrop {
     fn drop(&mut self) {
         self.0.ended.set();
+    }
+}
+
+struct ResetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for ResetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// What an informer does from time to time.
+struct Upkeep {
+    alarm: Alarm,
+    slow_calls: SlowCalls,
+    metrics: Option<Arc<Metrics>>,
+    /// When to tell the metrics; never where there are none.
+    refresh_at: Option<Instant>,
+}
+
+impl Upkeep {
+    fn new<O: Object>(core: &Core<O>) -> Self {
+        let metrics = core.health.metrics();
+        let refresh_at = metrics.is_some().then(|| core.clock.now());
+        Self {
+            alarm: Alarm::new(core.clock.clone()),
+            slow_calls: SlowCalls::new(core.slow_handler_after),
+            metrics,
+            refresh_at,
+        }
+    }
+
+    fn set_alarm(&mut self) {
+        self.alarm.set([self.slow_calls.alarm(), self.refresh_at].into_iter().flatten().min());
+    }
+
+    fn rang<O: Object>(&mut self, core: &Core<O>) {
+        core.listeners.look(&mut self.slow_calls);
+        let now = core.clock.now();
+        if self.refresh_at.is_some_and(|at| at <= now) {
+            self.refresh_at = Some(now + REFRESH_PERIOD);
+            core.refresh_metrics();
+        }
     }
 }
 

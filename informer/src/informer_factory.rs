@@ -11,13 +11,15 @@ use futures::future::BoxFuture;
 use hashbrown::HashMap;
 use kubewire_indexer::{Indexer, Indexers, Object};
 use kubewire_listwatch::{BoxError, ListerWatcher};
+use kubewire_ratelimit::Clock;
 use tokio_util::sync::CancellationToken;
 
+use crate::metrics::MetricsProvider;
 use crate::reflector::ReflectorOptions;
 use crate::sync::Mutex;
 use crate::{
-    CacheSync, CacheSyncError, Delivery, Informer, InformerOptions, RunningInformer, Transform, TransformError,
-    wait_for_cache_sync,
+    CacheSync, CacheSyncError, Delivery, Informer, InformerName, InformerOptions, RunningInformer, Transform,
+    TransformError, wait_for_cache_sync,
 };
 
 /// Gives out one informer for each type, resource and scope, so that all parts of a program share its cache and its
@@ -136,6 +138,9 @@ pub struct FactoryOptions {
     transforms: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
     delivery: Delivery,
     reflector: ReflectorOptions,
+    name: Option<InformerName>,
+    metrics: Option<Arc<dyn MetricsProvider>>,
+    clock: Clock,
 }
 
 impl FactoryOptions {
@@ -184,12 +189,33 @@ impl FactoryOptions {
         self
     }
 
+    /// See [`InformerOptions::informer_name`]. Of several informers of one resource, in different scopes, the first that
+    /// is started has the metrics.
+    pub fn informer_name(mut self, name: InformerName) -> Self {
+        self.name = Some(name);
+        self
+    }
+
+    /// See [`InformerOptions::clock`].
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// See [`InformerOptions::metrics`].
+    pub fn metrics(mut self, provider: Arc<dyn MetricsProvider>) -> Self {
+        self.metrics = Some(provider);
+        self
+    }
+
     fn informer_options<O: Object>(&self) -> InformerOptions<O> {
         let kind = TypeId::of::<O>();
         let mut options = InformerOptions::new()
             .resync_period(*self.resync_periods.get(&kind).unwrap_or(&self.resync_period))
             .delivery(self.delivery)
-            .reflector(self.reflector.clone());
+            .reflector(self.reflector.clone())
+            .clock(self.clock.clone());
+        (options.name, options.metrics) = (self.name.clone(), self.metrics.clone());
         options.transform = self.transforms.get(&kind).and_then(|any| any.downcast_ref::<Transform<O>>()).cloned();
         options
     }

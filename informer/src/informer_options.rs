@@ -8,8 +8,9 @@ use kubewire_indexer::{Indexers, Object};
 use kubewire_listwatch::BoxError;
 use kubewire_ratelimit::Clock;
 
+use crate::metrics::MetricsProvider;
 use crate::reflector::{ReflectorError, ReflectorOptions};
-use crate::{Buffering, Delivery, Transform, TransformError};
+use crate::{Buffering, Delivery, InformerName, Transform, TransformError};
 
 /// The settings of an [`Informer`](crate::Informer).
 #[must_use = "options do nothing before they are given to an informer"]
@@ -21,6 +22,9 @@ pub struct InformerOptions<O> {
     pub(crate) reflector: ReflectorOptions,
     pub(crate) clock: Clock,
     pub(crate) description: Option<String>,
+    pub(crate) name: Option<InformerName>,
+    pub(crate) metrics: Option<Arc<dyn MetricsProvider>>,
+    pub(crate) slow_handler_after: Duration,
 }
 
 impl<O: Object> InformerOptions<O> {
@@ -34,6 +38,9 @@ impl<O: Object> InformerOptions<O> {
             reflector: ReflectorOptions::new(),
             clock: Clock::system(),
             description: None,
+            name: None,
+            metrics: None,
+            slow_handler_after: Duration::from_secs(30),
         }
     }
 
@@ -96,6 +103,29 @@ impl<O: Object> InformerOptions<O> {
         self.description = Some(description.into());
         self
     }
+
+    /// The name under which its [metrics](crate::metrics) run, and by which its log lines say to whom it belongs.
+    /// Without one it has no metrics.
+    pub fn informer_name(mut self, name: InformerName) -> Self {
+        self.name = Some(name);
+        self
+    }
+
+    /// Who makes its metrics. Default: whom [`set_metrics_provider`](crate::set_metrics_provider) was given, if any.
+    pub fn metrics(mut self, provider: Arc<dyn MetricsProvider>) -> Self {
+        self.metrics = Some(provider);
+        self
+    }
+
+    /// After how long at one notification a handler, or a subscription that nobody polls, is mentioned in the log: as a
+    /// warning, once, and again after growing gaps of up to ten minutes. Default 30 s; zero: never. Nothing else becomes
+    /// of it, and [`HandlerStatus::busy_for`](crate::HandlerStatus::busy_for) shows it whatever is set here.
+    ///
+    /// Who looks is the informer's own task; a handler that blocks the only thread of a runtime is seen by nobody.
+    pub fn slow_handler_after(mut self, time: Duration) -> Self {
+        self.slow_handler_after = time;
+        self
+    }
 }
 
 impl<O: Object> Default for InformerOptions<O> {
@@ -112,6 +142,9 @@ impl<O> fmt::Debug for InformerOptions<O> {
             .field("transform", &self.transform.is_some())
             .field("reflector", &self.reflector)
             .field("description", &self.description)
+            .field("informer_name", &self.name)
+            .field("metrics", &self.metrics.is_some())
+            .field("slow_handler_after", &self.slow_handler_after)
             .finish_non_exhaustive()
     }
 }
@@ -132,7 +165,8 @@ impl HandlerOptions {
         Self::default()
     }
 
-    /// What it is called in the status and in logs. Default its type.
+    /// What it is called in the status, in logs and in metrics. Default its type, without paths. Where another handler
+    /// of the informer has the name already, it gets a number behind it.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self

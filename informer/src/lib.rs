@@ -69,12 +69,14 @@
 //! - [`new_indexer_informer`]: a store, its informer and one handler, in one call.
 //! - [`Informer`]: the shared index informer, built with [`InformerOptions`] (resync, indices, transform, error
 //!   handler, [`Delivery`]); started it is a [`RunningInformer`], which owns its tasks. Its
-//!   [`status`](Informer::status) tells the last error, the staleness and the backlogs; and
+//!   [`status`](Informer::status) tells the last error, the staleness, the backlogs and who is blocked, and prints as a
+//!   line for a log; and
 //!   [`wait_for_version`](Informer::wait_for_version) lets a writer read its own writes.
 //! - [`ResourceEventHandler`]: who is told. Made of closures: [`ResourceEventHandlerFuncs`]; behind a filter:
 //!   [`FilteringResourceEventHandler`]; as a stream of [`Notification`]s: [`Subscription`]. Added with
 //!   [`HandlerOptions`] ([`Buffering`], own resync period) it has a [`Registration`], by which it is awaited,
 //!   looked at and removed.
+//! - [`metrics`]: what a provider is told of an informer that has an [`InformerName`].
 //! - [`wait_for_cache_sync`] waits for informers and handlers, and says which ones are not synced and why.
 //! - [`SharedInformerFactory`]: one informer for each type and scope.
 //! - [`NamespacedInformers`]: one informer for each of several namespaces, read as one store.
@@ -105,8 +107,12 @@
 //! - A resync tells handlers again what is in the store. It is not a new list, and asks the server nothing.
 //! - `has_synced` of the informer is about the store. That of the [`Registration`] is about the handler.
 //! - A handler must not block: it shares the runtime's threads, unless it is given [one of its
-//!   own](HandlerOptions::own_thread). For a slow one nobody waits; its buffer grows, and
-//!   [`Registration::backlog`] shows it.
+//!   own](HandlerOptions::own_thread). For a slow one nobody waits, readers least of all; its buffer grows, and
+//!   [`Registration::backlog`] shows it. One that is at one notification for 30 s is
+//!   [mentioned in the log](InformerOptions::slow_handler_after).
+//! - What it logs stands in spans: `informer`, `reflector`, `list`, `watch` and `handler`, each with the resource, a
+//!   handler's with its name. Failures that repeat write few lines, each with the number of those left out, and one when
+//!   it is over: see [`FailureLog`](kubewire_ratelimit::FailureLog).
 //! - Its tasks, handlers and waits are modelled in many orders by shuttle: `src/models`.
 //! - Unlike client-go: no pause after a panic, and the handler still becomes synced; buffers give their room back;
 //!   a transform that removes the version hides no update; producers do not wait for the consumer of the FIFO.
@@ -127,6 +133,7 @@
 //! | `DeletedFinalStateUnknown` | [`Deleted::FinalStateUnknown`](indexer::Deleted::FinalStateUnknown); both kinds have a key |
 //! | `GetStore`, `GetIndexer`, `AddIndexers` | [`Informer::indexer`], [`Informer::add_indexers`] |
 //! | `SetTransform`, `SetWatchErrorHandler` | [`InformerOptions::transform`], [`InformerOptions::error_handler`] |
+//! | `NewInformerName`, `SetInformerMetricsProvider` | [`InformerName`], [`set_metrics_provider`] or [`InformerOptions::metrics`] |
 //! | `informer.Run(stopCh)` | [`Informer::start`], then [`RunningInformer::join`] |
 //! | `HasSynced`, `LastSyncResourceVersion`, `IsStopped` | [`Informer::has_synced`], [`Informer::last_sync_resource_version`], [`Informer::is_stopped`] |
 //! | `cache.WaitForCacheSync`, `WaitForNamedCacheSync` | [`wait_for_cache_sync`]: with a time limit, and its error has the names |
@@ -148,12 +155,14 @@ mod health;
 mod indexer_informer;
 mod informer;
 mod informer_factory;
+mod informer_name;
 mod informer_options;
 mod informer_store;
 mod known_objects;
 mod latch;
 mod listener;
 mod listeners;
+pub mod metrics;
 #[cfg(all(shuttle, test))]
 mod models;
 mod namespaced_informers;
@@ -165,10 +174,12 @@ mod reflector_store;
 mod registration;
 mod resync;
 mod running_informer;
+mod slow_calls;
 mod status;
 mod subscription;
 mod sync;
 mod sync_track;
+mod type_name;
 pub mod watch_tools;
 
 /// What an object is, its keys, the store and its listers: the crate `kubewire-indexer`.
@@ -188,9 +199,11 @@ pub use handler::{FilteringResourceEventHandler, ResourceEventHandler, ResourceE
 pub use indexer_informer::new_indexer_informer;
 pub use informer::{AddIndexersError, Informer, WaitForVersionError};
 pub use informer_factory::{FactoryOptions, SharedInformerFactory};
+pub use informer_name::{InformerName, InformerNameError};
 pub use informer_options::{HandlerOptions, InformerOptions};
 pub use known_objects::KnownObjects;
 pub use listener::Buffering;
+pub use metrics::{InformerLabels, InformerMetrics, MetricsProvider, set_metrics_provider};
 pub use namespaced_informers::NamespacedInformers;
 pub use notification::Notification;
 pub use reflector_store::{AdmitError, Admitted, ReflectorStore, Replacement, TransformError};

@@ -4,13 +4,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kubewire_indexer::{Indexer, Object};
+use kubewire_ratelimit::Clock;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
+use tracing::Instrument;
 
 use crate::health::Health;
 use crate::listener::{AnyListener, Listener};
+use crate::metrics::Metrics;
 use crate::notification::Told;
 use crate::resync::{self, ResyncTimer};
+use crate::slow_calls::SlowCalls;
 use crate::sync::{Handle, Mutex, Notify};
 use crate::{HandlerOptions, HandlerStatus, Notification, ResourceEventHandler, Stopped};
 
@@ -24,6 +28,7 @@ pub(crate) struct Listeners<O: Object> {
     /// The informer's period; what a handler asks for that says nothing.
     resync_period: Duration,
     health: Arc<Health>,
+    clock: Clock,
     /// The tasks of the handlers.
     tasks: TaskTracker,
 }
@@ -31,6 +36,10 @@ pub(crate) struct Listeners<O: Object> {
 struct State<O: Object> {
     phase: Phase,
     entries: Vec<Entry<O>>,
+    /// How many were ever added, for their names.
+    added: u64,
+    /// Who has left and whose metrics do not know it yet. Empty without metrics, and half a second later.
+    left: Vec<Arc<Listener<O>>>,
     /// Those of `entries` that are told of changes, as a list that can be walked without the lock.
     joined: Arc<[Arc<Listener<O>>]>,
     /// How often resync checks are made; set at the start.
@@ -61,17 +70,20 @@ struct Handler<O> {
 }
 
 impl<O: Object> Listeners<O> {
-    pub(crate) fn new(resync_period: Duration, health: Arc<Health>) -> Arc<Self> {
+    pub(crate) fn new(resync_period: Duration, health: Arc<Health>, clock: Clock) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {
                 phase: Phase::New,
                 entries: Vec::new(),
+                added: 0,
+                left: Vec::new(),
                 joined: Arc::from([]),
                 check_period: Duration::ZERO,
             }),
             joining: Notify::new(),
             resync_period,
             health,
+            clock,
             tasks: TaskTracker::new(),
         })
     }
@@ -82,12 +94,9 @@ impl<O: Object> Listeners<O> {
         name: String,
         options: &HandlerOptions,
         handler: Option<Box<dyn ResourceEventHandler<O>>>,
-        now: Instant,
     ) -> Result<Arc<Listener<O>>, Stopped> {
-        let listener = Listener::new(name, options.buffering, Arc::clone(&self.health), Arc::downgrade(self));
-        let timer = ResyncTimer::new(options.resync_period.unwrap_or(self.resync_period), now);
+        let timer = ResyncTimer::new(options.resync_period.unwrap_or(self.resync_period), self.clock.now());
         let handler = handler.map(|handler| Handler { handler, own_thread: options.own_thread });
-        let mut entry = Entry { listener: Arc::clone(&listener), timer, handler, has_task: false, is_new: false };
         let mut state = self.state.lock();
         let runtime = match &state.phase {
             Phase::Stopped => {
@@ -97,6 +106,9 @@ impl<O: Object> Listeners<O> {
             Phase::New => None,
             Phase::Running(runtime) => Some(runtime.clone()),
         };
+        let (name, health, clock) = (state.free_name(name), Arc::clone(&self.health), self.clock.clone());
+        let listener = Listener::new(name, options.buffering, health, clock, Arc::downgrade(self));
+        let mut entry = Entry { listener: Arc::clone(&listener), timer, handler, has_task: false, is_new: false };
         // With a token from under the lock, so that a stop waits for what is spawned after it.
         let handler = runtime.as_ref().and_then(|_| Some((entry.handler.take()?, self.tasks.token())));
         entry.has_task = handler.is_some();
@@ -119,10 +131,16 @@ impl<O: Object> Listeners<O> {
 
     /// Lets a listener go. It is closed already.
     pub(crate) fn remove(&self, listener: &Listener<O>) {
+        let has_metrics = self.health.metrics().is_some();
         let mut state = self.state.lock();
         let place = state.entries.iter().position(|entry| std::ptr::eq(&*entry.listener, listener));
         let entry = place.map(|place| state.entries.swap_remove(place));
         let former = state.publish();
+        if let Some(entry) = &entry
+            && has_metrics
+        {
+            state.left.push(Arc::clone(&entry.listener));
+        }
         drop(state);
         drop(former);
         if entry.is_some_and(|entry| !entry.has_task) {
@@ -155,7 +173,8 @@ impl<O: Object> Listeners<O> {
     /// Begins to call a handler. Its task counts among those that are waited for since there is the token.
     fn spawn(&self, listener: Arc<Listener<O>>, handler: Handler<O>, token: TaskTrackerToken, runtime: &Handle) {
         let Handler { handler, own_thread } = handler;
-        let calls = self.tasks.track_future(listener.run(handler));
+        let span = tracing::info_span!("handler", resource = self.health.resource, handler = listener.name());
+        let calls = self.tasks.track_future(listener.run(handler).instrument(span));
         if own_thread {
             let inside = runtime.clone();
             runtime.spawn_blocking(move || inside.block_on(calls));
@@ -170,9 +189,10 @@ impl<O: Object> Listeners<O> {
         let mut state = self.state.lock();
         state.phase = Phase::Stopped;
         let entries = std::mem::take(&mut state.entries);
+        let left = std::mem::take(&mut state.left);
         let former = state.publish();
         drop(state);
-        drop(former);
+        drop((left, former));
         for entry in entries {
             entry.listener.close();
             if !entry.has_task {
@@ -202,10 +222,11 @@ impl<O: Object> Listeners<O> {
         if newcomers.is_empty() {
             return;
         }
+        let now = self.clock.now();
         for (key, object) in indexer.store().entries() {
             for listener in &newcomers {
                 let notification = Notification::Added { object: object.clone(), is_in_initial_list: true };
-                listener.push(&key, notification, false);
+                listener.push(&key, notification, false, now);
             }
         }
         let mut state = self.state.lock();
@@ -218,18 +239,20 @@ impl<O: Object> Listeners<O> {
         newcomers.iter().for_each(|listener| listener.join());
     }
 
-    /// Puts notifications into the buffers of all for whom they are.
-    pub(crate) fn tell(&self, told: Vec<Told<O>>) {
+    /// Puts notifications into the buffers of all for whom they are. Says whether there is anybody.
+    pub(crate) fn tell(&self, told: Vec<Told<O>>) -> bool {
         let joined = Arc::clone(&self.state.lock().joined);
-        let Some((last, others)) = joined.split_last() else { return };
+        let Some((last, others)) = joined.split_last() else { return false };
+        let now = self.clock.now();
         for told in told {
             for listener in others.iter().filter(|listener| !told.resync || listener.is_due()) {
-                listener.push(&told.key, told.notification.clone(), told.resync);
+                listener.push(&told.key, told.notification.clone(), told.resync, now);
             }
             if !told.resync || last.is_due() {
-                last.push(&told.key, told.notification, told.resync);
+                last.push(&told.key, told.notification, told.resync, now);
             }
         }
+        true
     }
 
     /// A resync check: says whether any listener is due.
@@ -253,12 +276,49 @@ impl<O: Object> Listeners<O> {
     }
 
     pub(crate) fn status(&self) -> Vec<HandlerStatus> {
-        let listeners: Vec<_> = self.state.lock().entries.iter().map(|entry| Arc::clone(&entry.listener)).collect();
-        listeners.iter().map(|listener| listener.status()).collect()
+        self.present().iter().map(|listener| listener.status()).collect()
+    }
+
+    /// Looks whether any has been at one notification for too long.
+    pub(crate) fn look(&self, slow_calls: &mut SlowCalls) {
+        let now = self.clock.now();
+        if slow_calls.rang(now) {
+            self.present().iter().for_each(|listener| listener.look(slow_calls, now));
+        }
+    }
+
+    /// Tells the metrics how each is doing, and who has left. One at a time.
+    pub(crate) fn tell_metrics(&self, metrics: &Metrics) {
+        let left = std::mem::take(&mut self.state.lock().left);
+        for listener in &left {
+            listener.tell(metrics);
+            metrics.tell(|metrics| metrics.handler_removed(listener.name()));
+        }
+        // Behind them: one of these may have taken the name of one of those.
+        self.present().iter().for_each(|listener| listener.tell(metrics));
+    }
+
+    fn present(&self) -> Vec<Arc<Listener<O>>> {
+        self.state.lock().entries.iter().map(|entry| Arc::clone(&entry.listener)).collect()
+    }
+
+    /// How many handlers' tasks have not ended.
+    pub(crate) fn running(&self) -> usize {
+        self.tasks.len()
     }
 }
 
 impl<O: Object> State<O> {
+    /// This name, or where somebody has it already, with a number that nobody else has.
+    fn free_name(&mut self, name: String) -> String {
+        self.added += 1;
+        let is_taken = |name: &str| self.entries.iter().any(|entry| entry.listener.name() == name);
+        if !is_taken(&name) {
+            return name;
+        }
+        (self.added..).map(|number| format!("{name}-{number}")).find(|name| !is_taken(name)).unwrap_or(name)
+    }
+
     /// Makes the list of those who are told. Gives back the former one.
     fn publish(&mut self) -> Arc<[Arc<Listener<O>>]> {
         let joined = self.entries.iter().filter(|entry| !entry.is_new).map(|entry| Arc::clone(&entry.listener));

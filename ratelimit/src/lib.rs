@@ -36,6 +36,8 @@
 //! **Loops**: [`until`], [`jitter_until`], [`non_sliding_until`] (all made of [`Every`]) run something again and again;
 //! [`poll_until`] asks until it is so.
 //!
+//! **Lines in a log**: [`FailureLog`] says which failures of an outage are worth one, and that it is over.
+//!
 //! **Time and chance**: [`Clock`] is the system's clock or a [`ManualClock`] that a test moves; [`Sleep`] waits for
 //! one of its moments; [`Random`] is where jitter comes from, and a seed fixes it.
 //!
@@ -82,6 +84,7 @@ mod delay_with_reset;
 #[cfg(not(loom))]
 mod every;
 mod exponential;
+mod failure_log;
 mod failures;
 mod fast_slow;
 mod max_of;
@@ -112,6 +115,7 @@ pub use delay_with_reset::DelayWithReset;
 #[cfg(not(loom))]
 pub use every::{Every, jitter_until, non_sliding_until, until};
 pub use exponential::ItemExponentialFailureRateLimiter;
+pub use failure_log::{FailureLog, Recovery};
 pub use fast_slow::ItemFastSlowRateLimiter;
 pub use max_of::MaxOfRateLimiter;
 pub use max_wait::WithMaxWaitRateLimiter;

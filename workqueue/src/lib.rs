@@ -98,6 +98,29 @@
 //! - A panicking worker's guard drops, so its key is done: it is processed again when it is added again.
 //! - Who waits and who wakes is modelled in every interleaving, within bounds, by loom: `tests/loom`.
 //!
+//! # A log line that says whose it is
+//!
+//! A queue has no task, so it has no span of its own: the worker opens one, named for the queue and the key. What the
+//! work logs, and what it calls, is inside.
+//!
+//! ```
+//! use kubewire_workqueue::Queue;
+//! use tracing::Instrument;
+//!
+//! async fn worker(queue: Queue<String>) {
+//!     while let Some(key) = queue.get().await {
+//!         let span = tracing::info_span!("work", queue = queue.name(), key = %*key);
+//!         async { tracing::info!("reconciled") }.instrument(span).await;
+//!     }
+//! }
+//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+//! let queue = Queue::builder().name("pod-controller").build();
+//! queue.add("default/web".to_owned());
+//! queue.shut_down();
+//! worker(queue).await; // INFO work{queue="pod-controller" key=default/web}: reconciled
+//! # });
+//! ```
+//!
 //! # Other names than client-go's, and other ways
 //!
 //! | here | there | why |

@@ -114,6 +114,14 @@ impl Parallelize {
                             outcome.done += 1;
                         } else {
                             outcome.panicked += 1;
+                            // Where all of 100,000 panic, a worker writes 17 lines.
+                            if outcome.panicked.is_power_of_two() {
+                                let panics = outcome.panicked;
+                                tracing::error!(
+                                    panics,
+                                    "a piece of parallel work panicked; its worker goes on with the next one"
+                                );
+                            }
                         }
                     }
                 }
@@ -132,15 +140,11 @@ impl Parallelize {
 
 /// Whether the piece ended without a panic.
 async fn survive<R: Future<Output = ()>>(begin: impl FnOnce() -> R) -> bool {
-    let report = |_| tracing::error!("a piece of parallel work panicked; its worker goes on with the next one");
-    let Ok(piece) = std::panic::catch_unwind(AssertUnwindSafe(begin)).map_err(report) else { return false };
+    let Ok(piece) = std::panic::catch_unwind(AssertUnwindSafe(begin)) else { return false };
     let mut piece = pin!(piece);
     std::future::poll_fn(|cx| match std::panic::catch_unwind(AssertUnwindSafe(|| piece.as_mut().poll(cx))) {
         Ok(poll) => poll.map(|()| true),
-        Err(panic) => {
-            report(panic);
-            Poll::Ready(false)
-        }
+        Err(_) => Poll::Ready(false),
     })
     .await
 }

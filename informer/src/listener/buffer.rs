@@ -4,9 +4,11 @@
 //! - L1: `initial_left` is the number of initial additions that wait, plus the one that the handler is at.
 //! - L2: a key stands in `order` exactly if it is in `pending`, and once.
 //! - L3: once closed, nothing waits.
+//! - L4: `busy_since` is known exactly while something waits or is being told.
 
 use std::collections::VecDeque;
 use std::task::Waker;
+use std::time::Instant;
 
 use hashbrown::HashMap;
 use kubewire_indexer::ObjectKey;
@@ -41,6 +43,8 @@ pub(crate) struct Buffer<O> {
     resyncs_left: usize,
     /// What the handler is at, if it is at something.
     at: Option<At>,
+    /// Since when it is at that; where it is at nothing, since when something waits. L4.
+    busy_since: Option<Instant>,
     /// Whether everything that was there when the handler was added is in the buffer or told.
     joined: bool,
     closed: bool,
@@ -95,6 +99,7 @@ impl<O> Buffer<O> {
             initial_left: 0,
             resyncs_left: 0,
             at: None,
+            busy_since: None,
             joined: false,
             closed: false,
             waker: None,
@@ -110,10 +115,12 @@ impl<O> Buffer<O> {
         key: &ObjectKey,
         notification: Notification<O>,
         resync: bool,
+        now: Instant,
     ) -> (Option<Waker>, Option<Garbage<O>>) {
         if self.closed {
             return (None, Some(Garbage::Notification(notification)));
         }
+        self.busy_since.get_or_insert(now);
         if matches!(notification, Notification::Added { is_in_initial_list: true, .. }) {
             self.initial_left += 1;
         }
@@ -150,12 +157,14 @@ impl<O> Buffer<O> {
     }
 
     /// Takes the next notification. The one before counts as told.
-    pub(crate) fn next(&mut self) -> Next<O> {
+    pub(crate) fn next(&mut self, now: Instant) -> Next<O> {
         self.told();
         if self.closed {
             return Next::Closed;
         }
-        let Some((notification, resync)) = self.waiting.next() else { return Next::Empty };
+        let next = self.waiting.next();
+        self.busy_since = next.is_some().then_some(now);
+        let Some((notification, resync)) = next else { return Next::Empty };
         let initial = matches!(notification, Notification::Added { is_in_initial_list: true, .. });
         self.at = Some(At { initial, resync });
         Next::Notification(notification)
@@ -167,7 +176,15 @@ impl<O> Buffer<O> {
             self.told += 1;
             self.initial_left -= usize::from(initial);
             self.resyncs_left -= usize::from(resync);
+            if self.len() == 0 {
+                self.busy_since = None;
+            }
         }
+    }
+
+    /// Since when the handler is at what it is at, or something waits that it has not begun with.
+    pub(crate) fn busy_since(&self) -> Option<Instant> {
+        self.busy_since
     }
 
     /// Whether what a resync told is not all told yet.
@@ -183,6 +200,9 @@ impl<O> Buffer<O> {
     /// Throws away what waits, and takes nothing more.
     pub(crate) fn close(&mut self) -> (Option<Waker>, Garbage<O>) {
         self.closed = true;
+        if self.at.is_none() {
+            self.busy_since = None;
+        }
         let waiting = std::mem::replace(&mut self.waiting, Waiting::new(Buffering::Unbounded));
         (self.waker.take(), Garbage::Waiting(waiting))
     }
@@ -216,6 +236,7 @@ impl<O> Buffer<O> {
             "L1"
         );
         assert!(!self.closed || self.len() == 0, "L3");
+        assert_eq!(self.busy_since.is_some(), self.len() > 0 || self.at.is_some(), "L4");
     }
 }
 

@@ -5,14 +5,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use kubewire_indexer::{Deleted, Object, ObjectKey};
+use kubewire_ratelimit::{Clock, FailureLog, Recovery};
 
 use super::buffer::{Buffer, Buffering, Next};
+use super::handler_counts::HandlerCounts;
 use crate::health::Health;
 use crate::latch::Latch;
 use crate::listeners::Listeners;
+use crate::metrics::Metrics;
 use crate::panics::panic_text;
+use crate::slow_calls::{Look, SlowCalls};
 use crate::sync::{AtomicBool, AtomicU64, Mutex};
 use crate::{HandlerStatus, Notification, ResourceEventHandler};
 
@@ -32,6 +37,11 @@ pub(crate) struct Listener<O: Object> {
     /// No call is running, and none will begin.
     ended: Latch,
     panics: AtomicU64,
+    clock: Clock,
+    /// What the metrics were told.
+    counts: HandlerCounts,
+    /// When it was found to be slow. Nothing is called under it.
+    slow: Mutex<FailureLog<()>>,
     /// Whom to leave.
     listeners: Weak<Listeners<O>>,
 }
@@ -41,6 +51,7 @@ impl<O: Object> Listener<O> {
         name: String,
         buffering: Buffering,
         health: Arc<Health>,
+        clock: Clock,
         listeners: Weak<Listeners<O>>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -52,6 +63,9 @@ impl<O: Object> Listener<O> {
             closed: Latch::default(),
             ended: Latch::default(),
             panics: AtomicU64::new(0),
+            clock,
+            counts: HandlerCounts::default(),
+            slow: Mutex::default(),
             listeners,
         })
     }
@@ -69,8 +83,8 @@ impl<O: Object> Listener<O> {
     }
 
     /// Puts a notification into the buffer, and wakes who waits for it.
-    pub(crate) fn push(&self, key: &ObjectKey, notification: Notification<O>, resync: bool) {
-        let (waker, garbage) = self.buffer.lock().push(key, notification, resync);
+    pub(crate) fn push(&self, key: &ObjectKey, notification: Notification<O>, resync: bool, now: Instant) {
+        let (waker, garbage) = self.buffer.lock().push(key, notification, resync, now);
         drop(garbage);
         if let Some(waker) = waker {
             waker.wake();
@@ -114,8 +128,9 @@ impl<O: Object> Listener<O> {
     /// Gives out the next notification; the one before counts as told. `None` once the listener is removed or
     /// the informer has stopped.
     pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Notification<O>>> {
+        let now = self.clock.now();
         let mut buffer = self.buffer.lock();
-        let next = buffer.next();
+        let next = buffer.next(now);
         let former = match next {
             Next::Empty => buffer.wait(cx.waker().clone()),
             _ => None,
@@ -139,23 +154,77 @@ impl<O: Object> Listener<O> {
         let end = EndOnDrop(Arc::clone(&self));
         async move {
             let _end = end;
+            let mut panics = FailureLog::new();
             while let Some(notification) = poll_fn(|cx| self.poll_next(cx)).await {
-                self.call(&mut *handler, notification);
+                self.call(&mut *handler, notification, &mut panics);
                 self.told();
                 tokio::task::coop::consume_budget().await;
             }
             drop(handler);
+            if panics.left_out() > 0 {
+                let left_out = panics.left_out();
+                tracing::error!(handler = %self.name, left_out, "more calls of this handler panicked than were logged");
+            }
         }
     }
 
-    fn call(&self, handler: &mut dyn ResourceEventHandler<O>, notification: Notification<O>) {
+    fn call(
+        &self,
+        handler: &mut dyn ResourceEventHandler<O>,
+        notification: Notification<O>,
+        panics: &mut FailureLog<()>,
+    ) {
         let subject = Subject::of(&notification);
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| handler.handle(notification))) {
-            let key = subject.key();
             self.panics.fetch_add(1, Ordering::Relaxed);
-            let text = panic_text(&*panic);
-            tracing::error!(handler = %self.name, %key, panic = text, "an event handler panicked; its next event follows");
+            let Some(left_out) = panics.failed((), self.clock.now()) else { return };
+            let (resource, key, text) = (&*self.health.resource, subject.key(), panic_text(&*panic));
+            tracing::error!(handler = %self.name, resource, %key, panic = text, left_out, "an event handler panicked; its next event follows");
+        } else if panics.is_failing()
+            && let Some(Recovery { failures, left_out, .. }) = panics.recovered(self.clock.now())
+        {
+            let resource = &*self.health.resource;
+            tracing::info!(handler = %self.name, resource, panics = failures, left_out, "a call of the handler has returned again");
         }
+    }
+
+    /// Looks whether it has been at one notification for too long, and says so in the log.
+    pub(crate) fn look(&self, slow_calls: &mut SlowCalls, now: Instant) {
+        let (busy_since, backlog) = {
+            let buffer = self.buffer.lock();
+            (buffer.busy_since(), buffer.len())
+        };
+        let resource = &*self.health.resource;
+        match slow_calls.look(busy_since, now) {
+            Look::Slow(busy) => {
+                let verdict = self.slow.lock().failed((), now);
+                if let Some(left_out) = verdict {
+                    let busy_seconds = busy.as_secs();
+                    tracing::warn!(
+                        handler = %self.name, resource, busy_seconds, backlog, left_out,
+                        "a handler does not come back from one notification, the others wait for it: let it only add to a queue, or give it a thread of its own"
+                    );
+                }
+            }
+            Look::Fine => {
+                let recovery = {
+                    let mut slow = self.slow.lock();
+                    if slow.is_failing() { slow.recovered(now) } else { None }
+                };
+                if recovery.is_some() {
+                    tracing::info!(handler = %self.name, resource, backlog, "the handler goes on");
+                }
+            }
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Tells the metrics how it is doing. One at a time.
+    pub(crate) fn tell(&self, metrics: &Metrics) {
+        self.counts.tell(&self.status(), metrics);
     }
 }
 
@@ -230,10 +299,12 @@ impl<O: Object> AnyListener for Listener<O> {
     }
 
     fn status(&self) -> HandlerStatus {
+        let now = self.clock.now();
         let buffer = self.buffer.lock();
         HandlerStatus {
             name: self.name.clone(),
             backlog: buffer.len(),
+            busy_for: buffer.busy_since().map(|since| now.saturating_duration_since(since)),
             told: buffer.count_told(),
             coalesced: buffer.count_coalesced(),
             panics: self.panics.load(Ordering::Relaxed),

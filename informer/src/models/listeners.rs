@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 
 use futures::FutureExt;
 use kubewire_indexer::Deleted;
+use kubewire_ratelimit::Clock;
 use shuttle::future::block_on;
 use shuttle::thread;
 
@@ -15,17 +16,18 @@ use crate::listener::{AnyListener, Listener};
 use crate::{Buffering, Notification, Registration, Subscription};
 
 fn listener(buffering: Buffering) -> Arc<Listener<PodRef>> {
-    Listener::new("listener".to_owned(), buffering, Arc::new(Health::default()), Weak::new())
+    Listener::new("listener".to_owned(), buffering, Arc::new(Health::default()), Clock::system(), Weak::new())
 }
 
 /// `a` comes, changes, goes, and comes again.
 fn push_all(world: &World, listener: &Listener<PodRef>) {
     let added = |version| Notification::Added { object: world.pod("a", version), is_in_initial_list: false };
+    let now = std::time::Instant::now();
     let (first, second) = (world.pod("a", 1), world.pod("a", 2));
-    listener.push(&key("a"), Notification::Added { object: first.clone(), is_in_initial_list: false }, false);
-    listener.push(&key("a"), Notification::Updated { old: first, new: second.clone() }, false);
-    listener.push(&key("a"), Notification::Deleted(Deleted::Known(second)), false);
-    listener.push(&key("a"), added(LAST), false);
+    listener.push(&key("a"), Notification::Added { object: first.clone(), is_in_initial_list: false }, false, now);
+    listener.push(&key("a"), Notification::Updated { old: first, new: second.clone() }, false, now);
+    listener.push(&key("a"), Notification::Deleted(Deleted::Known(second)), false, now);
+    listener.push(&key("a"), added(LAST), false, now);
 }
 
 #[test]

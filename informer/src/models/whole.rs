@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::StreamExt;
+use kubewire_ratelimit::ManualClock;
 use shuttle::future::block_on;
 use shuttle::thread;
 use tokio_util::sync::CancellationToken;
@@ -266,7 +267,7 @@ fn handlers_may_remove_themselves_and_others_and_stop_the_informer() {
 fn a_factory_that_is_shut_down_while_it_starts_leaves_no_task() {
     model(|| {
         let world = World::default();
-        let factory = SharedInformerFactory::new(FactoryOptions::new());
+        let factory = SharedInformerFactory::new(FactoryOptions::new().clock(ManualClock::new().clock()));
         let told = Told::default();
         let informer = factory.informer(|_| world.script([]));
         let registration = informer.add_handler(told.witness(None)).unwrap();

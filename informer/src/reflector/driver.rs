@@ -10,11 +10,13 @@ use kubewire_indexer::Object;
 use kubewire_listwatch::{EventKind, ItemError, ListOptions, ListerWatcher, WatchEvent, WatchOptions, WatchStream};
 use kubewire_ratelimit::Clock;
 use tokio_util::sync::WaitForCancellationFutureOwned;
+use tracing::{Instrument, Span};
 
 use super::alarm::Alarm;
 use super::consistency_check;
 use super::gathering::Gathering;
 use super::machine::{Activity, Change, Heard, Machine, Note, Rang, Step, Weight};
+use super::meter::Meter;
 use super::reflector_error::ReflectorErrorKind;
 use super::reflector_options::ShouldResync;
 use super::reflector_status::ReflectorPhase;
@@ -29,6 +31,9 @@ pub(crate) struct Driver<L: ListerWatcher, S: ?Sized> {
     pub(crate) stream: Option<WatchStream<L::Object>>,
     pub(crate) gathering: Gathering<L::Object>,
     pub(crate) check_streaming_lists: bool,
+    pub(crate) meter: Meter,
+    /// Of the list or the watch under way.
+    pub(crate) request: Span,
 }
 
 /// What is minded while a request, a read or a sleep is under way: the stop, and the machine's alarm.
@@ -38,6 +43,7 @@ pub(crate) struct Minder<S: ?Sized> {
     pub(crate) alarm: Alarm,
     pub(crate) stopped: Pin<Box<WaitForCancellationFutureOwned>>,
     pub(crate) should_resync: Option<ShouldResync>,
+    pub(crate) should_resync_panics: u64,
     pub(crate) store: Arc<S>,
 }
 
@@ -57,19 +63,30 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
             if !matches!(step, Step::Read | Step::Replace { .. }) {
                 self.stream = None;
             }
-            let next = match step {
-                Step::List { options, anew } => self.list(&options, anew).await,
-                Step::Watch(options) => self.open(&options).await,
-                Step::Read => self.read().await,
-                Step::Replace { resource_version } => self.replace(resource_version).await,
-                Step::Sleep => self.sleep().await,
-            };
-            let Some(next) = next else { return };
+            self.request = span_of(&step).unwrap_or_else(|| std::mem::replace(&mut self.request, Span::none()));
+            let request = self.request.clone();
+            let Some(next) = self.take(step).instrument(request).await else { break };
             step = next;
+        }
+        self.meter.watch_over(self.minder.clock.now());
+    }
+
+    /// One step. `None`: stopped.
+    async fn take(&mut self, step: Step) -> Option<Step> {
+        match step {
+            Step::List { options, anew } => self.list(&options, anew).await,
+            Step::Watch(options) => self.open(&options).await,
+            Step::Read => self.read().await,
+            Step::Replace { resource_version } => self.replace(resource_version).await,
+            Step::Sleep => self.sleep().await,
         }
     }
 
+    /// What is to be told before a step: of the one before.
     fn tell(&mut self, step: &Step) {
+        let request = self.request.clone();
+        let _inside = request.enter();
+        self.meter.step(step, self.minder.clock.now());
         for note in self.minder.machine.take_notes() {
             self.reporter.note(note);
         }
@@ -118,7 +135,9 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
                 self.stream = Some(stream);
                 if !options.send_initial_events {
                     self.reporter.monitor.watch_opened(now);
+                    self.reporter.works();
                 }
+                self.meter.watch_opened(now);
                 self.minder.machine.opened(now, Ok(()))
             }
             Err(error) => self.minder.machine.opened(now, Err(&error)),
@@ -150,6 +169,7 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
 
     /// One event; the step where it ends the reading.
     fn event(&mut self, event: WatchEvent<L::Object>) -> Option<Step> {
+        self.meter.event();
         let now = self.minder.clock.now();
         let (change, version) = facts(&event);
         match self.minder.machine.event(now, change, version) {
@@ -164,6 +184,7 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
                 self.pass_on(event);
                 let moved_to = moved.then(|| self.minder.machine.last_version());
                 if let Some(version) = moved_to {
+                    self.meter.version(version);
                     self.store.update_resource_version(version);
                 }
                 self.reporter.monitor.heard(moved_to, now);
@@ -238,11 +259,18 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
         if self.check_streaming_lists && self.stream.is_some() {
             self.check(&resource_version).await?;
         }
+        let items = self.gathering.items().len();
         let list = self.gathering.take().into_replacement(resource_version);
         self.store.replace(list);
         let now = self.minder.clock.now();
         let step = self.minder.machine.replaced(now);
         self.reporter.monitor.list_taken_in(self.minder.machine.last_version(), now);
+        self.reporter.list_complete();
+        if self.stream.is_some() {
+            self.reporter.works();
+        }
+        self.meter.listed(items, now);
+        self.meter.version(self.minder.machine.last_version());
         Some(step)
     }
 
@@ -290,19 +318,39 @@ impl<S: ?Sized> Minder<S> {
         }
     }
 
-    fn resync<O: Object>(&self)
+    fn resync<O: Object>(&mut self)
     where
         S: ReflectorStore<O>,
     {
         let wanted = self.should_resync.as_ref().is_none_or(|should_resync| {
             catch_unwind(AssertUnwindSafe(|| should_resync())).unwrap_or_else(|_| {
-                tracing::error!("should_resync panicked; this resync is left out");
+                self.should_resync_panics += 1;
+                if self.should_resync_panics.is_power_of_two() {
+                    let panics = self.should_resync_panics;
+                    tracing::error!(panics, "should_resync panicked; this resync is left out");
+                }
                 false
             })
         });
         if wanted {
             self.store.resync();
         }
+    }
+}
+
+/// The span of a request that a step makes; `None` where it goes on with the one before.
+fn span_of(step: &Step) -> Option<Span> {
+    match step {
+        Step::List { options, .. } => {
+            let version = options.resource_version.as_deref().unwrap_or_default();
+            Some(tracing::info_span!("list", resource_version = version, limit = options.limit))
+        }
+        Step::Watch(options) => {
+            let (version, streaming_list) = (options.resource_version.as_str(), options.send_initial_events);
+            Some(tracing::info_span!("watch", resource_version = version, streaming_list))
+        }
+        Step::Sleep => Some(Span::none()),
+        Step::Read | Step::Replace { .. } => None,
     }
 }
 

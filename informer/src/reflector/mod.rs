@@ -35,15 +35,15 @@
 //! An event takes two short locks that nobody contends for (the stop, the status) beside what the store does. A list is
 //! held once, as the objects that the store admitted: unchanged ones are those of the cache.
 
-mod alarm;
+pub(crate) mod alarm;
 mod consistency_check;
 mod driver;
 mod error_handler;
 mod failure_delay;
 mod gathering;
 mod list_pager;
-mod log_limit;
 mod machine;
+mod meter;
 mod page_walk;
 mod position;
 #[expect(clippy::module_inception, reason = "one noun a file: this one holds the type the module is named for")]

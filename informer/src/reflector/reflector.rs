@@ -8,19 +8,18 @@ use futures::FutureExt;
 use kubewire_listwatch::ListerWatcher;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 use super::alarm::Alarm;
 use super::driver::{Driver, Minder};
-use super::error_handler::log_errors;
 use super::gathering::Gathering;
-use super::log_limit::LogLimit;
 use super::machine::Machine;
+use super::meter::Meter;
 use super::reflector_options::ReflectorOptions;
 use super::reflector_status::{ReflectorMonitor, ReflectorPhase};
 use super::reporter::Reporter;
-use crate::ReflectorStore;
 use crate::panics::panic_text;
+use crate::{InformerName, ReflectorStore};
 
 /// Keeps a store in step with what a lister-watcher gives.
 ///
@@ -131,7 +130,8 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Reflector<L, S> {
         if stop.is_cancelled() {
             return Ok(());
         }
-        let span = tracing::info_span!("reflector", %resource);
+        let name = self.options.name.as_ref().map(InformerName::as_str);
+        let span = tracing::info_span!("reflector", resource, name);
         let driving = AssertUnwindSafe(self.driver(&resource, stop).drive()).catch_unwind();
         driving.instrument(span).await.map_err(|panic| {
             let message = panic_text(&*panic).to_owned();
@@ -142,8 +142,8 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Reflector<L, S> {
 
     fn driver(self, resource: &str, stop: CancellationToken) -> Driver<L, S> {
         let Self { lister_watcher, store, options, monitor } = self;
-        let ReflectorOptions { mut rules, check_streaming_lists, clock, random, should_resync, error_handler } =
-            options;
+        let ReflectorOptions { mut rules, check_streaming_lists, clock, random, should_resync, .. } = options;
+        let (error_handler, metrics) = (options.error_handler, options.metrics);
         rules.watch_list &= lister_watcher.supports_watch_list();
         let list_len_max = rules.list_len_max;
         let machine = Machine::new(rules, random.unwrap_or_default());
@@ -153,14 +153,17 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Reflector<L, S> {
             alarm: Alarm::new(clock.clone()),
             stopped: Box::pin(stop.cancelled_owned()),
             should_resync,
+            should_resync_panics: 0,
             store: Arc::clone(&store),
         };
         let reporter = Reporter {
             resource: Arc::from(resource),
             monitor,
-            handler: error_handler.unwrap_or_else(|| log_errors(clock.clone())),
+            handler: error_handler,
             clock,
-            log_limit: Mutex::new(LogLimit::default()),
+            metrics: metrics.clone(),
+            failures: Mutex::default(),
+            skips: Mutex::default(),
         };
         Driver {
             lister_watcher,
@@ -169,6 +172,8 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Reflector<L, S> {
             minder,
             stream: None,
             gathering: Gathering::new(list_len_max),
+            meter: Meter::new(metrics),
+            request: Span::none(),
             check_streaming_lists,
         }
     }

@@ -9,6 +9,8 @@ use kubewire_ratelimit::{Backoff, Clock, Random};
 use super::error_handler::WatchErrorHandler;
 use super::reflector_error::ReflectorError;
 use super::rules::{MIN_WATCH_TIMEOUT, Rules};
+use crate::InformerName;
+use crate::metrics::{InformerMetrics, Metrics};
 
 /// Asked at each resync check whether it is to take place.
 pub(crate) type ShouldResync = Arc<dyn Fn() -> bool + Send + Sync>;
@@ -23,6 +25,8 @@ pub struct ReflectorOptions {
     pub(crate) random: Option<Random>,
     pub(crate) should_resync: Option<ShouldResync>,
     pub(crate) error_handler: Option<WatchErrorHandler>,
+    pub(crate) metrics: Option<Arc<Metrics>>,
+    pub(crate) name: Option<InformerName>,
 }
 
 impl ReflectorOptions {
@@ -132,6 +136,26 @@ impl ReflectorOptions {
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
+    }
+
+    /// Tells these of its lists, watches and failures: what is named `reflector_…`, but for
+    /// [`failures_in_a_row`](InformerMetrics::failures_in_a_row). For a reflector by itself; an informer with metrics has
+    /// its own.
+    pub fn metrics(mut self, metrics: Arc<dyn InformerMetrics>) -> Self {
+        self.metrics = Some(Arc::new(Metrics::new(metrics)));
+        self
+    }
+
+    /// What an informer sets for its reflector.
+    pub(crate) fn told(
+        mut self,
+        resync_period: Duration,
+        metrics: Option<Arc<Metrics>>,
+        name: Option<InformerName>,
+    ) -> Self {
+        self.metrics = metrics.or(self.metrics);
+        self.name = name;
+        self.resync_period(resync_period)
     }
 
     /// The source of jitter. Default one with a random seed.

@@ -212,8 +212,11 @@ impl ReflectorMonitor {
         self.status.lock().restart(cause);
     }
 
-    pub(crate) fn handler_panicked(&self) {
-        self.status.lock().handler_panics += 1;
+    /// Gives back how often it has.
+    pub(crate) fn handler_panicked(&self) -> u64 {
+        let mut status = self.status.lock();
+        status.handler_panics += 1;
+        status.handler_panics
     }
 }
 

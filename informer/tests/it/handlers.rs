@@ -116,7 +116,7 @@ async fn every_panic_of_every_handler_is_counted_without_a_pause() {
 }
 
 /// A handler that blocks: each call waits for a permit. It needs a thread of its own.
-fn gated(log: &Recorder) -> (std::sync::mpsc::Sender<()>, impl ResourceEventHandler<PodRef>) {
+pub(crate) fn gated(log: &Recorder) -> (std::sync::mpsc::Sender<()>, impl ResourceEventHandler<PodRef>) {
     struct Gated(std::sync::mpsc::Receiver<()>, Recorder);
     impl ResourceEventHandler<PodRef> for Gated {
         fn on_add(&mut self, object: PodRef, is_in_initial_list: bool) {
@@ -137,7 +137,7 @@ fn gated(log: &Recorder) -> (std::sync::mpsc::Sender<()>, impl ResourceEventHand
 }
 
 /// Waits for what threads do; bounded, and never a fixed sleep.
-async fn until(goal: &str, what: impl Fn() -> bool) {
+pub(crate) async fn until(goal: &str, what: impl Fn() -> bool) {
     let waiting = async {
         while !what() {
             tokio::time::sleep(Duration::from_millis(1)).await;

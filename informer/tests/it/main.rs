@@ -9,7 +9,12 @@ mod handlers;
 mod inside_callbacks;
 mod late_handlers;
 mod lifecycle;
+#[path = "../common/log_lines.rs"]
+mod log_lines;
+mod logs;
+mod metrics;
 mod recorder;
 mod resync;
 mod source;
+mod status;
 mod transform;

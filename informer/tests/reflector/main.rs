@@ -6,6 +6,9 @@ mod fake_store;
 mod informer_watcher;
 mod lifecycle;
 mod list_and_watch;
+#[path = "../common/log_lines.rs"]
+mod log_lines;
+mod logs;
 mod pager;
 mod retry_watcher;
 mod running;

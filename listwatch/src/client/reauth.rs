@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode};
 use kube_client::Config;
 use kube_client::client::{Body, ConfigExt};
+use kubewire_ratelimit::{FailureLog, Recovery};
 use parking_lot::Mutex;
 use tower::util::BoxCloneService;
 use tower::{Layer, Service, ServiceExt};
@@ -59,6 +60,8 @@ struct State<B> {
     /// When the last renewal began, by cause.
     refused: Option<Instant>,
     failed: Option<Instant>,
+    /// The renewals that could not be made.
+    failures: FailureLog<()>,
 }
 
 /// Why a request may be worth a second try with what is on disk now.
@@ -86,7 +89,7 @@ impl<B: Send + 'static> Reauth<B> {
         let present = with_credentials(&config, base.clone())?;
         let auth = &config.auth_info;
         let renewable = auth.token_file.is_some() || auth.exec.is_some() || auth.auth_provider.is_some();
-        let state = State { base, present, generation: 0, fingerprint, refused: None, failed: None };
+        let state = State { base, present, generation: 0, fingerprint, refused: None, failed: None, failures: FailureLog::new() };
         let shared = Shared { config, make: Box::new(make), files, renewable, state: Mutex::new(state) };
         Ok(Some(Self { shared: Arc::new(shared) }))
     }
@@ -115,12 +118,12 @@ impl<B: Send + 'static> Shared<B> {
 
     /// The service with credentials newer than those of a generation, if there are such, and it is time to read them.
     async fn renewed(self: Arc<Self>, generation: u64, cause: Cause) -> Option<Exchange<B>> {
+        let now = tokio::time::Instant::now().into_std();
         {
             let mut state = self.state.lock();
             if state.generation != generation {
                 return Some(state.present.clone());
             }
-            let now = tokio::time::Instant::now().into_std();
             let last = match cause {
                 Cause::Refused => &mut state.refused,
                 Cause::Failed => &mut state.failed,
@@ -131,11 +134,21 @@ impl<B: Send + 'static> Shared<B> {
             *last = Some(now);
         }
         // Files are read, and an exec plugin is waited for, so not on this thread.
-        let read = tokio::task::spawn_blocking(move || self.read(cause));
+        let this = Arc::clone(&self);
+        let read = tokio::task::spawn_blocking(move || this.read(cause));
         match read.await {
-            Ok(Ok(present)) => present,
+            Ok(Ok(present)) => {
+                let recovery = self.state.lock().failures.recovered(now);
+                if let Some(Recovery { failures, left_out, .. }) = recovery {
+                    tracing::info!(failures, left_out, "the credentials can be read again");
+                }
+                present
+            }
             Ok(Err(error)) => {
-                tracing::warn!(%error, "the credentials cannot be read anew, going on with the old ones");
+                let verdict = self.state.lock().failures.failed((), now);
+                if let Some(left_out) = verdict {
+                    tracing::warn!(%error, left_out, "the credentials cannot be read anew, going on with the old ones");
+                }
                 None
             }
             Err(_) => None,

@@ -1,11 +1,15 @@
 //! Client-side QPS and burst, as client-go's rest client has them.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::Request;
-use kubewire_ratelimit::Throttle;
+use kubewire_ratelimit::{FailureLog, Recovery, Throttle};
+use parking_lot::Mutex;
+use tokio::time::Instant;
 use tower::{Layer, Service, ServiceExt};
 
 use crate::BoxError;
@@ -13,7 +17,8 @@ use crate::BoxError;
 /// A tower layer that lets so many requests pass each second, and so many at once.
 ///
 /// Requests that open a watch pass freely, as in client-go: a watch is one request for minutes. The others wait in the
-/// order in which they came. A request that is given up while it waits gives its place back.
+/// order in which they came. A request that is given up while it waits gives its place back. Waits of a second and more
+/// are logged, a few of them with the number of the others ([`FailureLog`]).
 ///
 /// Built into [`ClientOptions`](crate::ClientOptions); by itself it goes around any service that can be cloned
 /// (put a `tower::buffer::BufferLayer` below where it cannot):
@@ -37,6 +42,8 @@ use crate::BoxError;
 #[derive(Clone, Debug)]
 pub struct ThrottleLayer {
     throttle: Throttle,
+    /// The requests that waited for long. Nothing is called under it.
+    waits: Arc<Mutex<FailureLog<()>>>,
 }
 
 impl ThrottleLayer {
@@ -47,7 +54,7 @@ impl ThrottleLayer {
 
     /// Lets pass what this throttle does; it may be shared with others.
     pub fn with(throttle: Throttle) -> Self {
-        Self { throttle }
+        Self { throttle, waits: Arc::default() }
     }
 }
 
@@ -55,7 +62,7 @@ impl<S> Layer<S> for ThrottleLayer {
     type Service = Throttled<S>;
 
     fn layer(&self, inner: S) -> Throttled<S> {
-        Throttled { inner, throttle: self.throttle.clone() }
+        Throttled { inner, throttle: self.throttle.clone(), waits: Arc::clone(&self.waits) }
     }
 }
 
@@ -64,6 +71,7 @@ impl<S> Layer<S> for ThrottleLayer {
 pub struct Throttled<S> {
     inner: S,
     throttle: Throttle,
+    waits: Arc<Mutex<FailureLog<()>>>,
 }
 
 impl<S, B> Service<Request<B>> for Throttled<S>
@@ -81,16 +89,46 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let Self { inner, throttle } = self.clone();
+        let Self { inner, throttle, waits } = self.clone();
         async move {
             if !opens_watch(&request) {
+                let asked = Instant::now();
                 throttle.wait().await?;
+                report(&waits, asked);
             }
             inner.oneshot(request).await.map_err(Into::into)
         }
         .boxed()
     }
 }
+
+/// Logs a wait that is so long that somebody should know.
+fn report(waits: &Mutex<FailureLog<()>>, asked: Instant) {
+    let now = Instant::now();
+    let waited = now.duration_since(asked);
+    if waited >= LONG_WAIT {
+        let verdict = waits.lock().failed((), now.into_std());
+        if let Some(left_out) = verdict {
+            let waited_seconds = waited.as_secs_f64();
+            tracing::warn!(
+                waited_seconds,
+                left_out,
+                "a request has waited for this client's own limit: raise its QPS and burst, or ask for less"
+            );
+        }
+        return;
+    }
+    let recovery = {
+        let mut waits = waits.lock();
+        if waits.is_failing() { waits.recovered(now.into_std()) } else { None }
+    };
+    if let Some(Recovery { failures, left_out, .. }) = recovery {
+        tracing::info!(waited = failures, left_out, "requests do not wait for this client's limit any more");
+    }
+}
+
+/// A shorter wait is not mentioned.
+const LONG_WAIT: Duration = Duration::from_secs(1);
 
 fn opens_watch<B>(request: &Request<B>) -> bool {
     let query = request.uri().query().unwrap_or_default();
@@ -101,9 +139,8 @@ fn opens_watch<B>(request: &Request<B>) -> bool {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
-    use std::time::Duration;
 
-    use tokio::time::{Instant, timeout};
+    use tokio::time::timeout;
 
     use super::*;
 

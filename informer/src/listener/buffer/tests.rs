@@ -13,7 +13,7 @@ fn is_same(one: &u32, other: &u32) -> bool {
 }
 
 fn push(buffer: &mut Buffer<u32>, key: u32, notification: Note) {
-    let (waker, _garbage) = buffer.push(&ObjectKey::cluster(&format!("k{key}")), notification, false);
+    let (waker, _garbage) = buffer.push(&ObjectKey::cluster(&format!("k{key}")), notification, false, Instant::now());
     assert!(waker.is_none());
 }
 
@@ -35,7 +35,7 @@ fn delete(object: u32) -> Note {
 
 fn drain(buffer: &mut Buffer<u32>) -> Vec<Note> {
     let mut out = Vec::new();
-    while let Next::Notification(notification) = buffer.next() {
+    while let Next::Notification(notification) = buffer.next(Instant::now()) {
         out.push(notification);
         buffer.validate();
     }
@@ -97,10 +97,10 @@ fn a_buffer_has_told_its_initial_list_only_once_it_has_joined() {
 fn a_resync_is_left_until_its_call_has_returned() {
     let mut buffer = Buffer::new(Buffering::Unbounded, is_same);
     for resync in [false, true] {
-        buffer.push(&ObjectKey::cluster("k"), update(1, 1), resync);
+        buffer.push(&ObjectKey::cluster("k"), update(1, 1), resync, Instant::now());
     }
     let mut left = vec![buffer.has_resyncs_left()];
-    while let Next::Notification(_) = buffer.next() {
+    while let Next::Notification(_) = buffer.next(Instant::now()) {
         left.push(buffer.has_resyncs_left());
     }
     left.push(buffer.has_resyncs_left());
@@ -115,9 +115,9 @@ fn initial_additions_count_until_their_calls_have_returned() {
         push(&mut buffer, 1, initial(2));
         assert!(!buffer.has_told_initial(), "not joined");
         buffer.join();
-        buffer.next();
+        buffer.next(Instant::now());
         assert!(!buffer.has_told_initial());
-        buffer.next();
+        buffer.next(Instant::now());
         assert!(!buffer.has_told_initial(), "the last call is running");
         buffer.told();
         assert!(buffer.has_told_initial());
@@ -145,7 +145,7 @@ fn the_room_of_a_burst_is_given_back() {
             push(&mut buffer, n, add(n));
         }
         // Not by `drain`, which looks at everything after each step.
-        while let Next::Notification(_) = buffer.next() {}
+        while let Next::Notification(_) = buffer.next(Instant::now()) {}
         let capacity = match &buffer.waiting {
             Waiting::Unbounded(queue) => queue.capacity(),
             Waiting::Coalescing { order, pending } => order.capacity().max(pending.capacity()),
@@ -162,7 +162,43 @@ fn a_closed_buffer_drops_what_waits_and_takes_nothing() {
     assert!(waker.is_none());
     push(&mut buffer, 0, add(2));
     buffer.validate();
-    assert!(matches!(buffer.next(), Next::Closed));
+    assert!(matches!(buffer.next(Instant::now()), Next::Closed));
+}
+
+#[test]
+fn a_handler_is_busy_from_the_first_that_waits_then_from_each_that_it_takes_until_the_last_has_returned() {
+    let start = Instant::now();
+    let at = |second| start + std::time::Duration::from_secs(second);
+    for buffering in [Buffering::Unbounded, Buffering::Coalescing] {
+        let mut buffer = Buffer::new(buffering);
+        assert_eq!(buffer.busy_since(), None);
+        for (key, second) in [("a", 1), ("b", 2)] {
+            buffer.push(&ObjectKey::cluster(key), add(1), false, at(second));
+        }
+        assert_eq!(buffer.busy_since(), Some(at(1)), "nobody has come for the first");
+        for second in [3, 4] {
+            buffer.next(at(second));
+            assert_eq!(buffer.busy_since(), Some(at(second)));
+            buffer.validate();
+        }
+        buffer.told();
+        buffer.validate();
+        assert_eq!(buffer.busy_since(), None);
+    }
+}
+
+#[test]
+fn a_call_that_runs_when_the_buffer_is_closed_stays_visible_until_it_returns() {
+    let now = Instant::now();
+    let mut buffer = Buffer::new(Buffering::Unbounded);
+    push(&mut buffer, 0, add(1));
+    buffer.next(now);
+    buffer.close();
+    buffer.validate();
+    assert_eq!(buffer.busy_since(), Some(now));
+    buffer.told();
+    buffer.validate();
+    assert_eq!(buffer.busy_since(), None);
 }
 
 #[derive(Clone, Debug)]
@@ -221,7 +257,7 @@ proptest! {
                     }
                 }
                 Op::Next => {
-                    if let Next::Notification(notification) = buffer.next() {
+                    if let Next::Notification(notification) = buffer.next(Instant::now()) {
                         tell(notification)?;
                     }
                 }
@@ -229,7 +265,7 @@ proptest! {
             buffer.validate();
             prop_assert!(!coalescing || buffer.len() <= 4);
         }
-        while let Next::Notification(notification) = buffer.next() {
+        while let Next::Notification(notification) = buffer.next(Instant::now()) {
             tell(notification)?;
         }
         buffer.join();
