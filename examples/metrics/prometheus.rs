@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kubewire_informer::metrics::names as informer;
@@ -12,6 +12,7 @@ use kubewire_informer::reflector::RestartCause;
 use kubewire_informer::{InformerLabels, InformerMetrics};
 use kubewire_workqueue::QueueMetrics;
 use kubewire_workqueue::metrics::names as queue;
+use parking_lot::Mutex;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -19,7 +20,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-pub const COUNTERS: [(&str, &str); 9] = [
+pub(crate) const COUNTERS: [(&str, &str); 9] = [
     (queue::ADDS, "Accepted adds"),
     (queue::RETRIES, "Delayed adds"),
     (informer::LISTS, "Lists that were begun"),
@@ -32,9 +33,9 @@ pub const COUNTERS: [(&str, &str); 9] = [
 ];
 
 /// Beside those above; it gets its series with the first cause.
-pub const RESTARTS: (&str, &str) = (informer::RESTARTS, "Lists and watches that were over, by cause");
+pub(crate) const RESTARTS: (&str, &str) = (informer::RESTARTS, "Lists and watches that were over, by cause");
 
-pub const GAUGES: [(&str, &str); 10] = [
+pub(crate) const GAUGES: [(&str, &str); 10] = [
     (queue::DEPTH, "Accepted adds that were not got yet"),
     (queue::UNFINISHED_WORK, "How long the keys in processing have been so, together"),
     (queue::LONGEST_RUNNING_PROCESSOR, "How long the key in processing for longest has been so"),
@@ -48,9 +49,13 @@ pub const GAUGES: [(&str, &str); 10] = [
 ];
 
 /// Beside those above, as it is about a handler.
-pub const HANDLER_BUSY: (&str, &str) = (informer::HANDLER_BUSY, "How long a handler has been at one notification");
+pub(crate) const HANDLER_BUSY: (&str, &str) =
+    (informer::HANDLER_BUSY, "How long a handler has been at one notification");
 
-pub const HISTOGRAMS: [(&str, &str, fn() -> Histogram); 7] = [
+/// Makes a histogram, with its buckets.
+type Make = fn() -> Histogram;
+
+pub(crate) const HISTOGRAMS: [(&str, &str, Make); 7] = [
     (queue::QUEUE_DURATION, "From the first add of a key until it was got", work),
     (queue::WORK_DURATION, "From a get until its done", work),
     (informer::LIST_DURATION, "From the first request of a list until it was complete", seconds),
@@ -80,7 +85,7 @@ type Labels = Vec<(&'static str, String)>;
 
 /// Makes the series, and prints them.
 #[derive(Clone)]
-pub struct Exporter {
+pub(crate) struct Exporter {
     registry: Arc<Registry>,
     families: Arc<Families>,
 }
@@ -89,11 +94,11 @@ pub struct Exporter {
 struct Families {
     counters: BTreeMap<&'static str, Family<Labels, Counter>>,
     gauges: BTreeMap<&'static str, Family<Labels, Gauge<f64, AtomicU64>>>,
-    histograms: BTreeMap<&'static str, Family<Labels, Histogram, fn() -> Histogram>>,
+    histograms: BTreeMap<&'static str, Family<Labels, Histogram, Make>>,
 }
 
 impl Exporter {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let (mut registry, mut families) = (Registry::default(), Families::default());
         for (name, help) in COUNTERS.into_iter().chain([RESTARTS]) {
             let family = Family::default();
@@ -115,7 +120,7 @@ impl Exporter {
     }
 
     /// All series, as text.
-    pub fn text(&self) -> Result<String, fmt::Error> {
+    pub(crate) fn text(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
@@ -152,14 +157,10 @@ struct Series {
 type More<'a> = Option<(&'static str, &'a str)>;
 
 impl Series {
-    fn used(&self) -> MutexGuard<'_, BTreeSet<(&'static str, Labels)>> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn labels(&self, name: &'static str, more: More<'_>) -> Labels {
         let mut labels = self.labels.clone();
         labels.extend(more.map(|(label, value)| (label, value.to_owned())));
-        self.used().insert((name, labels.clone()));
+        self.used.lock().insert((name, labels.clone()));
         labels
     }
 
@@ -176,7 +177,7 @@ impl Series {
     }
 
     fn remove(&self, which: impl Fn(&Labels) -> bool) {
-        self.used().retain(|(name, labels)| {
+        self.used.lock().retain(|(name, labels)| {
             if !which(labels) {
                 return true;
             }
