@@ -170,7 +170,7 @@ fn a_handler_is_busy_from_the_first_that_waits_then_from_each_that_it_takes_unti
     let start = Instant::now();
     let at = |second| start + std::time::Duration::from_secs(second);
     for buffering in [Buffering::Unbounded, Buffering::Coalescing] {
-        let mut buffer = Buffer::new(buffering);
+        let mut buffer = Buffer::new(buffering, is_same);
         assert_eq!(buffer.busy_since(), None);
         for (key, second) in [("a", 1), ("b", 2)] {
             buffer.push(&ObjectKey::cluster(key), add(1), false, at(second));
@@ -190,7 +190,7 @@ fn a_handler_is_busy_from_the_first_that_waits_then_from_each_that_it_takes_unti
 #[test]
 fn a_call_that_runs_when_the_buffer_is_closed_stays_visible_until_it_returns() {
     let now = Instant::now();
-    let mut buffer = Buffer::new(Buffering::Unbounded);
+    let mut buffer = Buffer::new(Buffering::Unbounded, is_same);
     push(&mut buffer, 0, add(1));
     buffer.next(now);
     buffer.close();
