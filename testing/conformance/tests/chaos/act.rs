@@ -6,7 +6,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use kubewire_apiserver::ApiServer;
 use kubewire_indexer::{Indexers, NAMESPACE_INDEX, Object, ObjectKey};
-use kubewire_informer::{Informer, InformerOptions, RunningInformer};
+use kubewire_informer::{Informer, InformerOptions, Registration, RunningInformer};
 use kubewire_listwatch::ListerWatcher;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -160,10 +160,11 @@ impl<O: Object> Act for Scene<O> {
         async move {
             let told = crowd.told();
             let processed = workers.stop().await;
-            crowd.leave().await;
+            let left = crowd.leave().await;
             stop.cancel();
             running.join().await;
             assert!(informer.is_stopped());
+            assert!(left.iter().all(Registration::is_removed), "a handler does not know of the end");
             assert!(informer.status().handlers.is_empty(), "a handler is left");
             Deeds { told, processed, traces }
         }

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::dice::Dice;
 use crate::play::RECOVERY;
 use crate::restores::Restores;
+use crate::scope::{Scope, stored};
 
 const WRITERS: usize = 3;
 const NAMESPACES: u64 = 3;
@@ -179,7 +180,20 @@ impl<O: Object> Probe<O> {
         if self.restores.count() == restores {
             let found = self.informer.indexer().get_by_key(&ObjectKey::new(PROBES, name));
             assert_eq!(found.expect("the store has the write").id().resource_version, version);
+            self.compare(&version);
             self.server.delete("configmaps", PROBES, name).expect("it is there");
+        }
+    }
+
+    /// The store has taken in all that happened up to this version: where nothing was written since, it is exactly what the
+    /// server has. Not so where an object cannot be read, or a list was believed that had what is not there.
+    fn compare(&self, version: &str) {
+        let hit = self.server.faults_hit();
+        let was_misled = hit.contains_key("foreign items") || hit.contains_key("undecodable item");
+        let is_readable = self.server.list("configmaps").iter().all(|object| !object["data"].is_number());
+        if self.server.resource_version().to_string() == version && is_readable && !was_misled {
+            let served = Scope::all("configmaps").served(&self.server);
+            assert_eq!(stored(&self.informer.indexer()), served, "at version {version}, amid the trouble");
         }
     }
 }
