@@ -18,26 +18,25 @@ pub(crate) const NEWCOMER: &str = "newcomer";
 type Metadata = Arc<PartialObjectMeta<Pod>>;
 
 /// Several representations, both ways to list, all orders of delivery; and one with nothing but defaults.
-pub(crate) fn all(rights: &Rights, dice: &mut Dice) -> anyhow::Result<Vec<Box<dyn Follow>>> {
-    let manner = |name, delivery, streams| Manner { name, delivery, streams, is_patient: false };
+/// With `sabotage` the first one loses some deletions.
+pub(crate) fn all(rights: &Rights, dice: &mut Dice, sabotage: bool) -> anyhow::Result<Vec<Box<dyn Follow>>> {
+    let manner = |name, delivery, streams| Manner { name, delivery, streams, is_patient: false, leaks: false };
+    let first = Manner { leaks: sabotage, ..manner("typed-streamed-per-key", Delivery::PerKey, true) };
+    let patient = Manner { is_patient: true, ..manner("packed-all-defaults", Delivery::default(), true) };
     Ok(vec![
-        follow::<Arc<Pod>>(rights, manner("typed-streamed-per-key", Delivery::PerKey, true), dice)?,
+        follow::<Arc<Pod>>(rights, first, dice)?,
         follow::<Arc<Pod>>(rights, manner("typed-paged-in-order", Delivery::InOrder, false), dice)?,
         follow::<Packed<Pod>>(rights, manner("packed-streamed-in-order", Delivery::InOrder, true), dice)?,
         follow::<Packed<Pod>>(rights, manner("packed-paged-per-key", Delivery::PerKey, false), dice)?,
         follow::<Metadata>(rights, manner("metadata-streamed-coalescing", Delivery::Coalescing, true), dice)?,
         follow::<Metadata>(rights, manner("metadata-paged-per-key", Delivery::PerKey, false), dice)?,
-        follow::<Packed<Pod>>(
-            rights,
-            Manner { name: "packed-all-defaults", delivery: Delivery::default(), streams: true, is_patient: true },
-            dice,
-        )?,
+        follow::<Packed<Pod>>(rights, patient, dice)?,
     ])
 }
 
 /// One that begins when there is nothing to begin with.
 pub(crate) fn newcomer(rights: &Rights, dice: &mut Dice) -> anyhow::Result<Box<dyn Follow>> {
-    let manner = Manner { name: NEWCOMER, delivery: Delivery::PerKey, streams: true, is_patient: false };
+    let manner = Manner { name: NEWCOMER, delivery: Delivery::PerKey, streams: true, is_patient: false, leaks: false };
     follow::<Packed<Pod>>(rights, manner, dice)
 }
 

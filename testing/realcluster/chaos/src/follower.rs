@@ -55,6 +55,8 @@ pub(crate) struct Manner {
     pub(crate) streams: bool,
     /// The default back-off.
     pub(crate) is_patient: bool,
+    /// Some deletions do not reach it.
+    pub(crate) leaks: bool,
 }
 
 pub(crate) struct Follower<O: Object> {
@@ -90,7 +92,8 @@ impl<O: Object> Follower<O> {
             .reflector(reflector)
             // Told again and again where the errors are expected; the status has them.
             .error_handler(|_| {});
-        let informer = Informer::with_options(Tap { inner: list_watch, line: line.clone() }, options)?;
+        let informer =
+            Informer::with_options(Tap { inner: list_watch, line: line.clone(), leaks: manner.leaks }, options)?;
         let in_order = manner.delivery == Delivery::InOrder;
         let staying = [Buffering::Unbounded, Buffering::Coalescing].map(|buffering| {
             let witness = Witness::new(in_order);

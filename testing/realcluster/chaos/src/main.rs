@@ -52,6 +52,9 @@ struct Args {
     /// How many pods to churn, in place of what the form says.
     #[arg(long)]
     pods: Option<u64>,
+    /// Keeps one deletion in twenty from one informer: the run must fail.
+    #[arg(long)]
+    sabotage: bool,
 }
 
 /// As the default, but for a cap of 2 to 4 s instead of 30 to 60: a dozen outages in a few minutes.
@@ -95,7 +98,7 @@ async fn run(args: &Args, form: Form, seed: u64) -> anyhow::Result<String> {
     let admin = servers.admin().await?;
     writers::make_namespaces(&admin).await?;
     let rights = Rights::new(&servers, admin.clone()).await?;
-    let followers = cast::all(&rights, &mut dice)?;
+    let followers = cast::all(&rights, &mut dice, args.sabotage)?;
     let mut stage = Stage { form, servers, admin, rights, followers, tally: Arc::default(), dice };
     stage.until_healthy().await?;
     let before = Before { heap: heap(), sockets: sockets_before };
