@@ -168,6 +168,24 @@ fn streams_that_always_end_before_their_mark_are_given_up_and_the_lesson_is_reme
 }
 
 #[test]
+fn streams_that_end_before_their_mark_are_counted_anew_in_each_cycle() {
+    let mut play = Play::new(streaming());
+    play.lines("start -> stream\nopen -> read\nb5! -> replace 5\ntaken -> read");
+    for _ in 0..10 {
+        play.lines(
+            "err 410             -> sleep
+             wait 61s            -> stream 5
+             open                -> read
+             +6                  -> gather
+             close               -> stream 5
+             open                -> read
+             b5!                 -> replace 5
+             taken               -> read",
+        );
+    }
+}
+
+#[test]
 fn a_refused_version_is_not_asked_for_without_a_version_for_ever() {
     let mut play = Play::new(streaming());
     play.lines("start -> stream");
@@ -285,8 +303,10 @@ fn a_stream_closed_right_after_its_mark_counts_as_very_short() {
 
 #[test]
 fn nothing_is_read_for_ever_without_an_alarm_before_the_mark() {
-    let mut play = Play::new(streaming());
-    play.lines("start -> stream\nopen -> read\n+1 -> gather");
-    let limit = play.machine.alarm().expect("a deadline") - play.now;
-    assert_eq!(limit, Duration::from_secs(60));
+    for before in ["start -> stream\nopen -> read", "start -> stream\nopen -> read\n+1 -> gather"] {
+        let mut play = Play::new(streaming());
+        play.lines(before);
+        let limit = play.machine.alarm().expect("a deadline") - play.now;
+        assert_eq!(limit, Duration::from_secs(60));
+    }
 }

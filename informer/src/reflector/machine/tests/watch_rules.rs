@@ -23,7 +23,7 @@ fn events_move_the_version_as_they_come_bookmarks_included() {
 
 #[test]
 fn events_that_are_not_known_or_have_no_version_leave_it() {
-    watching().lines("? -> passed\n+ -> passed\nb -> passed\nversion -> \"10\"");
+    watching().lines("? -> passed\n?30 -> passed\n+ -> passed\nb -> passed\nversion -> \"10\"");
 }
 
 #[test]
