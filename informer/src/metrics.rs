@@ -2,7 +2,7 @@
 //! of yours makes the series (`examples/metrics.rs` is one), and `docs/metrics.md` says what each means and when to be
 //! alarmed.
 //!
-//! An informer has metrics if it has an [`InformerName`](crate::InformerName) and a provider: its
+//! An informer has metrics if it has an [`InformerName`] and a provider: its
 //! [own](crate::InformerOptions::metrics) or that of [`set_metrics_provider`]. They are made when it starts and dropped
 //! when it has stopped, so that no series outlives its informer: have their `Drop` remove them. (client-go took the
 //! metrics of reflectors out because their series leaked.)
@@ -32,7 +32,7 @@ pub trait MetricsProvider: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct InformerLabels {
-    /// The [`InformerName`](crate::InformerName).
+    /// The [`InformerName`].
     pub name: String,
     /// The API group, empty for the core group.
     pub group: String,
