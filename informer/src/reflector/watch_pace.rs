@@ -84,6 +84,14 @@ mod tests {
     }
 
     #[test]
+    fn eight_short_watches_with_objects_are_followed_at_once_and_the_ninth_after_a_gap() {
+        let mut pace = WatchPace::default();
+        let answers: Vec<Pace> = (0..10).map(|_| pace.ended(Duration::ZERO, 1)).collect();
+        assert_eq!(answers[..8], [Pace::Now; 8]);
+        assert_eq!(answers[8..], [Pace::After(SHORT_GAP); 2]);
+    }
+
+    #[test]
     fn a_watch_that_lived_long_enough_starts_the_count_over() {
         let mut pace = WatchPace::default();
         for _ in 0..100 {
