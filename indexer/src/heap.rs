@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_close_wakes_who_waits_however_close_the_two_are() {
-        for pause in 0..300 {
+        for pause in 0..30 {
             let heap = Heap::<u32, u32, u32>::new();
             let begun = AtomicBool::new(false);
             let pop = || {
