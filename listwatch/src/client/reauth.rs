@@ -89,7 +89,15 @@ impl<B: Send + 'static> Reauth<B> {
         let present = with_credentials(&config, base.clone())?;
         let auth = &config.auth_info;
         let renewable = auth.token_file.is_some() || auth.exec.is_some() || auth.auth_provider.is_some();
-        let state = State { base, present, generation: 0, fingerprint, refused: None, failed: None, failures: FailureLog::new() };
+        let state = State {
+            base,
+            present,
+            generation: 0,
+            fingerprint,
+            refused: None,
+            failed: None,
+            failures: FailureLog::new(),
+        };
         let shared = Shared { config, make: Box::new(make), files, renewable, state: Mutex::new(state) };
         Ok(Some(Self { shared: Arc::new(shared) }))
     }
