@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::indexer::version_of;
+use crate::version::Version;
 use crate::{Deleted, KeyError, Object, ObjectKey, Write};
 
 /// One write of an [`Indexer::apply`](crate::Indexer::apply), by a key that the caller has at hand.
@@ -39,7 +40,7 @@ impl<O: Object> Change<O> {
     }
 
     /// The version to remember, if this change has one.
-    pub(crate) fn version(&self) -> Option<String> {
+    pub(crate) fn version(&self) -> Option<Version> {
         match self {
             Self::Put { object, .. } => version_of(object),
             Self::Delete { last, .. } => last.as_ref().and_then(version_of),

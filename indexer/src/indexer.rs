@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use hashbrown::Equivalent;
 
+use crate::version::Version;
 use crate::{
-    Change, Deleted, IndexConflict, IndexError, IndexFailure, IndexFunc, Indexers, KeyError, Object, ObjectKey, Store,
+    Change, Deleted, Id, IndexConflict, IndexError, IndexFailure, IndexFunc, Indexers, KeyError, Object, ObjectKey, Store,
     TransactionError, UnknownIndex,
 };
 
@@ -98,7 +99,10 @@ impl<O: Object> Indexer<O> {
     /// Removes the object that has the key of this one, and remembers the version of this one. What is removed
     /// is returned; if nothing is there that is no error.
     pub fn delete(&self, object: &O) -> Result<Option<O>, KeyError> {
-        Ok(self.store.remove(&object.try_key()?, version_of(object)))
+        match object.id() {
+            Id { name: "", .. } => Err(KeyError::NoName),
+            Id { namespace, name, .. } => Ok(self.store.remove(&(namespace, name), version_of(object))),
+        }
     }
 
     /// Removes a deleted object. A tombstone's key counts, whatever its object says, and its version does not.
@@ -207,7 +211,8 @@ impl<O: Object> Indexer<O> {
 
     /// The stored object that has the key of this one.
     pub fn get(&self, object: &O) -> Option<O> {
-        self.store.get(&object.key())
+        let Id { namespace, name, .. } = object.id();
+        self.store.get(&(namespace, name))
     }
 
     /// The object of this key. Cost: one look-up, one clone of the handle.
@@ -277,8 +282,8 @@ impl<O: Object> Indexer<O> {
 }
 
 /// The version to remember of an object; none where it has none.
-pub(crate) fn version_of<O: Object>(object: &O) -> Option<String> {
-    Some(object.id().resource_version).filter(|version| !version.is_empty()).map(str::to_owned)
+pub(crate) fn version_of<O: Object>(object: &O) -> Option<Version> {
+    Some(object.id().resource_version).filter(|version| !version.is_empty()).map(Version::from)
 }
 
 impl<O> Clone for Indexer<O> {

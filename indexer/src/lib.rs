@@ -111,6 +111,7 @@ mod store;
 mod sync;
 mod transforming;
 mod undelta_store;
+mod version;
 
 pub use change::{Change, TransactionError};
 pub use compare_versions::compare_versions;

@@ -7,6 +7,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use hashbrown::Equivalent;
+use smallvec::SmallVec;
+
+/// Room for any key that Kubernetes allows: a namespace has up to 63 characters, a name up to 253.
+const USUAL_LEN: usize = 512;
 
 /// The key of an object: its namespace (empty for cluster scope) and its name.
 ///
@@ -54,10 +58,12 @@ impl ObjectKey {
         if namespace.is_empty() {
             return Self { text: Arc::from(name), namespace_len };
         }
-        let mut text = String::with_capacity(namespace.len() + 1 + name.len());
-        text.push_str(namespace);
-        text.push('/');
-        text.push_str(name);
+        // Put together on the stack, so that the one allocation is that of the `Arc`.
+        let mut text = SmallVec::<[u8; USUAL_LEN]>::new();
+        text.extend_from_slice(namespace.as_bytes());
+        text.push(b'/');
+        text.extend_from_slice(name.as_bytes());
+        let text = str::from_utf8(&text).expect("it is made of texts");
         Self { text: Arc::from(text), namespace_len }
     }
 

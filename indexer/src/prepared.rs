@@ -1,5 +1,7 @@
 //! PURE. The index values of objects that are about to be written: computed before the commit, without a lock.
 
+use std::cell::Cell;
+
 use crate::IndexValues;
 
 /// The values of one object or several, row by row, and within a row index by index. Everything lies in three
@@ -12,7 +14,31 @@ pub(crate) struct Prepared {
     ends: Vec<usize>,
 }
 
+/// A thread keeps buffers up to so many bytes of text, and as many values.
+const KEPT_CAPACITY: usize = 4096;
+
+thread_local! {
+    /// Those that were given back last, so that a write allocates none. Empty while a write uses them; a store that is
+    /// written to by an index function has others.
+    static KEPT: Cell<Prepared> = Cell::default();
+}
+
 impl Prepared {
+    /// An empty one, with the buffers that this thread has given back.
+    pub(crate) fn reused() -> Self {
+        // A thread that ends has none any more.
+        KEPT.try_with(Cell::take).unwrap_or_default()
+    }
+
+    /// Keeps the buffers for the next write of this thread.
+    pub(crate) fn give_back(mut self) {
+        if self.text.capacity().max(self.spans.capacity()).max(self.ends.capacity()) <= KEPT_CAPACITY {
+            self.clear();
+            // Where there is no place any more they are dropped.
+            let _ = KEPT.try_with(|kept| kept.set(self));
+        }
+    }
+
     pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.spans.clear();

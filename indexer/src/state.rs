@@ -13,6 +13,7 @@ use crate::index_definition::Definition;
 use crate::index_table::IndexTable;
 use crate::prepared::Prepared;
 use crate::slots::{SlotId, Slots, Snapshot};
+use crate::version::Version;
 
 /// What a store holds. Invariants, checked by [`validate`](Self::validate):
 ///
@@ -27,7 +28,7 @@ pub(crate) struct State<K, V> {
     /// Shared with writers that compute index values.
     definitions: Definitions<K, V>,
     tables: Vec<Table>,
-    version: String,
+    version: Version,
     hasher: DefaultHashBuilder,
 }
 
@@ -46,7 +47,7 @@ impl<K, V> State<K, V> {
             lookup: HashTable::new(),
             definitions: Arc::new([]),
             tables: Vec::new(),
-            version: String::new(),
+            version: Version::default(),
             hasher,
         }
     }
@@ -60,11 +61,11 @@ impl<K, V> State<K, V> {
     }
 
     pub(crate) fn version(&self) -> &str {
-        &self.version
+        self.version.as_str()
     }
 
     /// The last write wins; versions are not compared, so that it may go down. Gives the old one back.
-    pub(crate) fn set_version(&mut self, version: String) -> String {
+    pub(crate) fn set_version(&mut self, version: Version) -> Version {
         std::mem::replace(&mut self.version, version)
     }
 

@@ -128,12 +128,12 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
 
     /// As [`replace`](Self::replace), and remembers the version of the list.
     pub fn replace_at(&self, entries: impl IntoIterator<Item = (K, V)>, version: &str) {
-        self.replace_all(entries, Some(version.to_owned()));
+        self.replace_all(entries, Some(version.into()));
     }
 
     /// Remembers a version, as a bookmark of a watch tells it.
     pub fn bookmark(&self, version: &str) {
-        let version = version.to_owned();
+        let version = version.into();
         let old = self.inner.state.write().set_version(version);
         drop(old);
     }

@@ -7,12 +7,13 @@ use hashbrown::Equivalent;
 
 use crate::prepared::Prepared;
 use crate::state::{Definitions, Replaced, Row, State};
+use crate::version::Version;
 use crate::{Store, Write};
 
 impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
-    pub(crate) fn put(&self, key: K, value: V, version: Option<String>) -> Option<V> {
+    pub(crate) fn put(&self, key: K, value: V, version: Option<Version>) -> Option<V> {
         let hash = self.inner.hasher.hash_one(&key);
-        let mut prepared = Prepared::default();
+        let mut prepared = Prepared::reused();
         let mut definitions = self.definitions();
         loop {
             prepare(&definitions, &key, &value, &mut prepared);
@@ -23,6 +24,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
                 let (old_key, old_value) = state.put(hash, key, value, row);
                 drop(state);
                 drop((old_key, old_version));
+                prepared.give_back();
                 return old_value;
             }
             // Indices were added meanwhile. That happens at most once for each call of `add_indexers`.
@@ -32,7 +34,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         }
     }
 
-    pub(crate) fn remove<Q>(&self, key: &Q, version: Option<String>) -> Option<V>
+    pub(crate) fn remove<Q>(&self, key: &Q, version: Option<Version>) -> Option<V>
     where
         Q: Equivalent<K> + Hash + ?Sized,
     {
@@ -57,9 +59,9 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         drop(removed);
     }
 
-    pub(crate) fn write(&self, writes: Vec<Write<K, V>>, version: Option<String>) -> Vec<Option<V>> {
+    pub(crate) fn write(&self, writes: Vec<Write<K, V>>, version: Option<Version>) -> Vec<Option<V>> {
         let hashes: Vec<u64> = writes.iter().map(|write| self.inner.hasher.hash_one(write.key())).collect();
-        let mut prepared = Prepared::default();
+        let mut prepared = Prepared::reused();
         let mut definitions = self.definitions();
         // What was replaced and the keys that were given for deletes: dropped without the lock.
         let replaced: Vec<(Replaced<K, V>, Option<K>)> = loop {
@@ -89,10 +91,11 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
             drop(state);
             prepared.clear();
         };
+        prepared.give_back();
         replaced.into_iter().map(|((_, value), _)| value).collect()
     }
 
-    pub(crate) fn replace_all(&self, entries: impl IntoIterator<Item = (K, V)>, version: Option<String>) {
+    pub(crate) fn replace_all(&self, entries: impl IntoIterator<Item = (K, V)>, version: Option<Version>) {
         let mut new = State::new(self.inner.hasher.clone());
         let mut prepared = Prepared::default();
         let mut definitions = self.definitions();
