@@ -5,11 +5,12 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use hashbrown::Equivalent;
+use smallvec::SmallVec;
 
 use crate::version::Version;
 use crate::{
-    Change, Deleted, Id, IndexConflict, IndexError, IndexFailure, IndexFunc, Indexers, KeyError, Object, ObjectKey, Store,
-    TransactionError, UnknownIndex,
+    Change, Deleted, Id, IndexConflict, IndexError, IndexFailure, IndexFunc, Indexers, KeyError, Object, ObjectKey,
+    Store, TransactionError, UnknownIndex,
 };
 
 /// The usual name of the index by namespace, as client-go's `NamespaceIndex`. Listers use it where it exists.
@@ -123,7 +124,7 @@ impl<O: Object> Indexer<O> {
     ///
     /// Returns, for each change, the object that it replaced or removed.
     pub fn apply(&self, changes: impl IntoIterator<Item = Change<O>>) -> Vec<Option<O>> {
-        let changes: Vec<_> = changes.into_iter().collect();
+        let changes: SmallVec<[_; 2]> = changes.into_iter().collect();
         let version = changes.iter().rev().find_map(Change::version);
         // The last states of deleted objects live until the lock is released.
         let mut deleted = Vec::new();

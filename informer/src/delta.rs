@@ -1,6 +1,7 @@
 //! What happened to one object, and all that waits of one key.
 
 use kubewire_indexer::{Deleted, Object, ObjectKey};
+use smallvec::{SmallVec, smallvec};
 
 use crate::{Admitted, Replacement};
 
@@ -61,12 +62,15 @@ impl<O> Delta<O> {
 pub struct Deltas<O> {
     /// `None` for what concerns more than one object, which then is the only delta.
     key: Option<ObjectKey>,
-    list: Vec<Delta<O>>,
+    list: DeltaList<O>,
 }
+
+/// Mostly one: that needs no allocation.
+pub(crate) type DeltaList<O> = SmallVec<[Delta<O>; 1]>;
 
 impl<O> Deltas<O> {
     pub(crate) fn new(key: Option<ObjectKey>, delta: Delta<O>) -> Self {
-        Self { key, list: vec![delta] }
+        Self { key, list: smallvec![delta] }
     }
 
     /// The key of the object that all of them concern; `None` for a whole list, a whole resync or a bookmark.
@@ -89,7 +93,7 @@ impl<O> Deltas<O> {
         &self.list
     }
 
-    pub(crate) fn list_mut(&mut self) -> &mut Vec<Delta<O>> {
+    pub(crate) fn list_mut(&mut self) -> &mut DeltaList<O> {
         &mut self.list
     }
 }
@@ -106,12 +110,30 @@ impl<O: Object> Deltas<O> {
 
 impl<O> IntoIterator for Deltas<O> {
     type Item = Delta<O>;
-    type IntoIter = std::vec::IntoIter<Delta<O>>;
+    type IntoIter = IntoDeltas<O>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.list.into_iter()
+        IntoDeltas(self.list.into_iter())
     }
 }
+
+/// The deltas of one entry moved out, oldest first.
+#[derive(Debug)]
+pub struct IntoDeltas<O>(smallvec::IntoIter<[Delta<O>; 1]>);
+
+impl<O> Iterator for IntoDeltas<O> {
+    type Item = Delta<O>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<O> ExactSizeIterator for IntoDeltas<O> {}
 
 impl<'a, O> IntoIterator for &'a Deltas<O> {
     type Item = &'a Delta<O>;

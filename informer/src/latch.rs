@@ -21,7 +21,8 @@ struct Shared {
 impl Latch {
     /// Sets it, and wakes all who wait. Not to be called under a lock.
     pub(crate) fn set(&self) {
-        if !self.shared.set.swap(true, Ordering::SeqCst) {
+        // Read first: it is set once, and asked to be set at each event.
+        if !self.is_set() && !self.shared.set.swap(true, Ordering::SeqCst) {
             self.shared.waiters.notify_waiters();
         }
     }

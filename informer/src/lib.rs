@@ -193,7 +193,7 @@ pub use cache_sync::{
     CacheSync, CacheSyncError, CacheSyncReason, Hindrance, wait_for_cache_sync, wait_for_cache_sync_unless_refused,
 };
 pub use delivery::Delivery;
-pub use delta::{Delta, Deltas};
+pub use delta::{Delta, Deltas, IntoDeltas};
 pub use delta_fifo::{Closed, DeltaFifo, DeltaFifoOptions, Popped, Transform};
 pub use handler::{FilteringResourceEventHandler, ResourceEventHandler, ResourceEventHandlerFuncs};
 pub use indexer_informer::new_indexer_informer;

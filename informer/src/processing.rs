@@ -15,17 +15,21 @@ pub(crate) struct Applier<O> {
     /// The versions that the server gave, for those keys whose stored object has another one by a transform.
     /// Empty without such a transform.
     original_versions: HashMap<ObjectKey, Arc<str>>,
+    /// Empty between two writes: room for as many as were ever taken together.
+    batch: Vec<(ObjectKey, Delta<O>)>,
+    changes: Vec<Change<O>>,
+    writes: Vec<Write<O>>,
 }
 
 impl<O: Object> Applier<O> {
     pub(crate) fn new(indexer: Indexer<O>) -> Self {
-        Self { indexer, original_versions: HashMap::new() }
+        Self { indexer, original_versions: HashMap::new(), batch: Vec::new(), changes: Vec::new(), writes: Vec::new() }
     }
 
     /// Applies entries that were taken together. `tell` gets what came of it after each write of the store:
     /// entries with one delta are written together, others delta by delta.
     pub(crate) fn apply(&mut self, entries: Vec<Deltas<O>>, initial: bool, tell: &mut dyn FnMut(Vec<Told<O>>)) {
-        let mut batch = Vec::with_capacity(entries.len());
+        let mut batch = std::mem::take(&mut self.batch);
         for entry in entries {
             let single = entry.as_slice().len() == 1;
             let key = entry.key().cloned();
@@ -43,6 +47,7 @@ impl<O: Object> Applier<O> {
             }
         }
         self.write(&mut batch, initial, tell);
+        self.batch = batch;
     }
 
     /// Writes changes of different keys in one step.
@@ -50,8 +55,7 @@ impl<O: Object> Applier<O> {
         if batch.is_empty() {
             return;
         }
-        let mut changes = Vec::with_capacity(batch.len());
-        let mut writes = Vec::with_capacity(batch.len());
+        let (mut changes, mut writes) = (std::mem::take(&mut self.changes), std::mem::take(&mut self.writes));
         for (key, delta) in batch.drain(..) {
             let told_again = matches!(delta, Delta::Sync(_));
             match delta {
@@ -73,8 +77,9 @@ impl<O: Object> Applier<O> {
                 Delta::ReplacedAll(_) | Delta::SyncAll | Delta::Bookmark(_) => {}
             }
         }
-        let before = self.indexer.apply(changes);
-        tell(writes.into_iter().zip(before).map(|(write, before)| write.told(before, initial)).collect());
+        let before = self.indexer.apply(changes.drain(..));
+        tell(writes.drain(..).zip(before).map(|(write, before)| write.told(before, initial)).collect());
+        (self.changes, self.writes) = (changes, writes);
     }
 
     /// Writes what concerns more than one object.

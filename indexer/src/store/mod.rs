@@ -316,12 +316,15 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         let state = self.inner.state.read();
         let (_, index) = state.index(name).ok_or_else(|| unknown(name))?;
         let members = index.members(value);
+        let mut found = Vec::with_capacity(members.len());
         if members.len() <= LONG {
-            return Ok(members.iter().filter_map(|&slot| state.entry(slot)).map(pick).collect());
+            found.extend(members.iter().filter_map(|&slot| state.entry(slot)).map(pick));
+            return Ok(found);
         }
         let (members, snapshot) = (members.to_vec(), state.snapshot());
         drop(state);
-        Ok(members.into_iter().filter_map(|slot| snapshot.get(slot)).map(pick).collect())
+        found.extend(members.into_iter().filter_map(|slot| snapshot.get(slot)).map(pick));
+        Ok(found)
     }
 
     fn all<T>(&self, pick: impl Fn(&K, &V) -> T) -> Vec<T> {

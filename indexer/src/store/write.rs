@@ -4,11 +4,17 @@ use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
 use hashbrown::Equivalent;
+use smallvec::SmallVec;
 
 use crate::prepared::Prepared;
 use crate::state::{Definitions, Replaced, Row, State};
 use crate::version::Version;
 use crate::{Store, Write};
+
+/// So many writes in one step need no allocation of their own.
+const FEW: usize = 2;
+
+pub(crate) type Writes<K, V> = SmallVec<[Write<K, V>; FEW]>;
 
 impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     pub(crate) fn put(&self, key: K, value: V, version: Option<Version>) -> Option<V> {
@@ -59,12 +65,12 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         drop(removed);
     }
 
-    pub(crate) fn write(&self, writes: Vec<Write<K, V>>, version: Option<Version>) -> Vec<Option<V>> {
-        let hashes: Vec<u64> = writes.iter().map(|write| self.inner.hasher.hash_one(write.key())).collect();
+    pub(crate) fn write(&self, writes: Writes<K, V>, version: Option<Version>) -> Vec<Option<V>> {
+        let hashes: SmallVec<[u64; FEW]> = writes.iter().map(|write| self.inner.hasher.hash_one(write.key())).collect();
         let mut prepared = Prepared::reused();
         let mut definitions = self.definitions();
         // What was replaced and the keys that were given for deletes: dropped without the lock.
-        let replaced: Vec<(Replaced<K, V>, Option<K>)> = loop {
+        let replaced: SmallVec<[(Replaced<K, V>, Option<K>); FEW]> = loop {
             for write in &writes {
                 if let Write::Put(key, value) = write {
                     prepare(&definitions, key, value, &mut prepared);

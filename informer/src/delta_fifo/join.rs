@@ -1,13 +1,14 @@
 //! PURE. How deltas of one key become one.
 
 use crate::Delta;
+use crate::delta::DeltaList;
 
 /// Puts a delta behind those of its key that wait.
 ///
 /// Of two deletions one behind the other the older stays, unless it is a tombstone and so knows less than the
 /// newer. Where updates `coalesce`, the newer state takes the place of the older, and a deletion takes away
 /// what came since the deletion before it.
-pub(super) fn join<O>(list: &mut Vec<Delta<O>>, delta: Delta<O>, coalesce: bool, garbage: &mut Vec<Delta<O>>) {
+pub(super) fn join<O>(list: &mut DeltaList<O>, delta: Delta<O>, coalesce: bool, garbage: &mut Vec<Delta<O>>) {
     if coalesce && delta.is_deleted() && list.iter().rev().nth(1).is_some_and(Delta::is_deleted) {
         garbage.extend(list.pop());
     }

@@ -62,7 +62,11 @@ impl<O: Object> Outcomes<O> {
         let outcome = |entry: &Deltas<O>| entry.key().map(|key| (key.clone(), entry.outcome().cloned()));
         let by_key = match entries {
             [entry] => outcome(entry).map_or(ByKey::Untold, |(key, outcome)| ByKey::One(key, outcome)),
-            _ => ByKey::Many(entries.iter().filter_map(outcome).collect()),
+            _ => {
+                let mut outcomes = HashMap::with_capacity(entries.len());
+                outcomes.extend(entries.iter().filter_map(outcome));
+                ByKey::Many(outcomes)
+            }
         };
         Self { len: entries.len(), by_key }
     }

@@ -262,12 +262,13 @@ impl<O: Object> State<O> {
 
     fn push(&mut self, key: ObjectKey, delta: Delta<O>) {
         if self.delivery.merges() {
-            if let Some(&place) = self.places.get(&key) {
+            let end = self.front + self.waiting.len() as u64;
+            let place = *self.places.entry_ref(&key).or_insert(end);
+            if place < end {
                 let list = self.waiting[(place - self.front) as usize].list_mut();
                 join(list, delta, self.delivery == Delivery::Coalescing, &mut self.garbage);
                 return;
             }
-            self.places.insert(key.clone(), self.front + self.waiting.len() as u64);
         }
         self.waiting.push_back(Deltas::new(Some(key), delta));
     }
@@ -357,7 +358,11 @@ impl<O: Object> State<O> {
         if max <= 1 {
             return 1;
         }
-        let mut keys = HashSet::new();
+        if self.delivery.merges() {
+            // No key waits twice, and nothing concerns more than one object.
+            return max.min(self.waiting.len());
+        }
+        let mut keys = HashSet::with_capacity(max.min(self.waiting.len()));
         let fitting = self.waiting.iter().take(max).take_while(|entry| entry.key().is_some_and(|key| keys.insert(key)));
         fitting.count().max(1)
     }

@@ -1,0 +1,113 @@
+//! The way of a watch's event to the handlers.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use futures::{StreamExt, stream};
+use kubewire_informer::{Delivery, Informer, InformerOptions, ResourceEventHandlerFuncs};
+use kubewire_listwatch::{
+    ItemSink, ListMeta, ListOptions, ListerWatcher, RequestError, WatchEvent, WatchOptions, WatchStream,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::counting::Span;
+use crate::thing::{Thing, thing, things};
+
+const COUNT: usize = 2000;
+
+type Event = WatchEvent<Arc<Thing>>;
+
+/// Lists once, and then watches what is sent.
+struct Source(Mutex<Option<UnboundedReceiver<Event>>>);
+
+impl ListerWatcher for Source {
+    type Object = Arc<Thing>;
+
+    async fn list(&self, _: &ListOptions, each: ItemSink<'_, Arc<Thing>>) -> Result<ListMeta, RequestError> {
+        things(100, 1).into_iter().for_each(|thing| each(Ok(thing)));
+        Ok(ListMeta::new("1"))
+    }
+
+    async fn watch(&self, _: &WatchOptions) -> Result<WatchStream<Arc<Thing>>, RequestError> {
+        let events = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(events.map_or_else(|| stream::pending().boxed(), |events| events.map(Ok).boxed()))
+    }
+}
+
+/// Lets everything else go on until there is nothing more to do.
+async fn settle(told: &AtomicUsize, wanted: usize) {
+    while told.load(Relaxed) < wanted {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn send(sender: &UnboundedSender<Event>, events: Vec<Event>, one_by_one: impl AsyncFn(usize)) {
+    for (number, event) in events.into_iter().enumerate() {
+        sender.unbounded_send(event).unwrap();
+        one_by_one(number + 1).await;
+    }
+}
+
+/// The allocations for one event, beside those of the event itself. Everything runs on this thread.
+fn of_an_event(delivery: Delivery, handlers: usize, together: bool) -> f64 {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let (sender, receiver) = unbounded();
+    let source = Source(Mutex::new(Some(receiver)));
+    let informer = Informer::with_options(source, InformerOptions::new().delivery(delivery)).unwrap();
+    let told = Arc::new(AtomicUsize::new(0));
+    let registrations: Vec<_> = (0..handlers)
+        .map(|_| {
+            let told = Arc::clone(&told);
+            let count = move |_, _| _ = told.fetch_add(1, Relaxed);
+            informer.add_handler(ResourceEventHandlerFuncs::new().on_update(count)).unwrap()
+        })
+        .collect();
+    let events = |round: usize| -> Vec<Event> {
+        (0..COUNT).map(|n| WatchEvent::Modified(thing(n % 100, 10 + round * COUNT + n))).collect()
+    };
+    runtime.block_on(async {
+        let running = informer.start(CancellationToken::new());
+        for registration in &registrations {
+            registration.synced().await.unwrap();
+        }
+        let mut count = 0;
+        // The second round counts: then everything has its size.
+        for round in 0..2 {
+            let (events, before) = (events(round), round * COUNT);
+            let span = Span::begin();
+            send(&sender, events, async |sent| {
+                if !together || sent == COUNT {
+                    settle(&told, (before + sent) * handlers).await;
+                }
+            })
+            .await;
+            count = span.end();
+        }
+        running.stop();
+        running.join().await;
+        count as f64 / COUNT as f64
+    })
+}
+
+#[test]
+fn an_event_alone_costs_a_few_allocations() {
+    for delivery in [Delivery::PerKey, Delivery::InOrder] {
+        let alone = of_an_event(delivery, 1, false);
+        assert!(alone <= 6.0, "{delivery:?}: {alone}");
+    }
+}
+
+#[test]
+fn events_that_come_together_cost_less() {
+    for delivery in [Delivery::PerKey, Delivery::InOrder] {
+        let together = of_an_event(delivery, 1, true);
+        assert!(together <= 3.0, "{delivery:?}: {together}");
+    }
+}
+
+#[test]
+fn a_further_handler_costs_no_allocation() {
+    let [one, ten] = [1, 10].map(|handlers| of_an_event(Delivery::PerKey, handlers, false));
+    assert!(ten - one <= 0.1, "{one} with one handler, {ten} with ten");
+}
