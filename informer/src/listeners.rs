@@ -239,19 +239,15 @@ impl<O: Object> Listeners<O> {
         newcomers.iter().for_each(|listener| listener.join());
     }
 
-    /// Puts notifications into the buffers of all for whom they are. Says whether there is anybody.
+    /// Puts notifications into the buffers of all for whom they are, into each in one go. Says whether there is anybody.
     pub(crate) fn tell(&self, told: Vec<Told<O>>) -> bool {
         let joined = Arc::clone(&self.state.lock().joined);
         let Some((last, others)) = joined.split_last() else { return false };
         let now = self.clock.now();
-        for told in told {
-            for listener in others.iter().filter(|listener| !told.resync || listener.is_due()) {
-                listener.push(&told.key, told.notification.clone(), told.resync, now);
-            }
-            if !told.resync || last.is_due() {
-                last.push(&told.key, told.notification, told.resync, now);
-            }
+        for listener in others {
+            listener.push_all(told.iter().cloned(), now);
         }
+        last.push_all(told, now);
         true
     }
 

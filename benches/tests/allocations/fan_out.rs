@@ -49,7 +49,8 @@ async fn send(sender: &UnboundedSender<Event>, events: Vec<Event>, one_by_one: i
     }
 }
 
-/// The allocations for one event, beside those of the event itself. Everything runs on this thread.
+/// The allocations for one event, with that of the channel it is sent by, without those of its object. Everything runs
+/// on this thread.
 fn of_an_event(delivery: Delivery, handlers: usize, together: bool) -> f64 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let (sender, receiver) = unbounded();
@@ -94,15 +95,18 @@ fn of_an_event(delivery: Delivery, handlers: usize, together: bool) -> f64 {
 fn an_event_alone_costs_a_few_allocations() {
     for delivery in [Delivery::PerKey, Delivery::InOrder] {
         let alone = of_an_event(delivery, 1, false);
+        println!("{delivery:?}: {alone} for an event that comes alone");
         assert!(alone <= 6.0, "{delivery:?}: {alone}");
     }
 }
 
+/// Where deltas merge, 20 wait for each key here; those are written one by one.
 #[test]
 fn events_that_come_together_cost_less() {
     for delivery in [Delivery::PerKey, Delivery::InOrder] {
         let together = of_an_event(delivery, 1, true);
-        assert!(together <= 3.0, "{delivery:?}: {together}");
+        println!("{delivery:?}: {together} for one of many");
+        assert!(together <= 3.5, "{delivery:?}: {together}");
     }
 }
 

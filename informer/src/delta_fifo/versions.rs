@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 pub(crate) struct Versions {
     marks: VecDeque<(u64, String)>,
     applied: String,
+    /// The text of the last one that is applied no more, for the next mark.
+    spare: String,
 }
 
 impl Versions {
@@ -20,7 +22,11 @@ impl Versions {
         }
         match self.marks.back_mut() {
             Some((place, text)) if *place >= end => set(text, version),
-            _ => self.marks.push_back((end, version.to_owned())),
+            _ => {
+                let mut text = std::mem::take(&mut self.spare);
+                set(&mut text, version);
+                self.marks.push_back((end, text));
+            }
         }
     }
 
@@ -29,7 +35,7 @@ impl Versions {
         let mut changed = false;
         while self.marks.front().is_some_and(|(place, _)| *place <= done) {
             if let Some((_, version)) = self.marks.pop_front() {
-                self.applied = version;
+                self.spare = std::mem::replace(&mut self.applied, version);
                 changed = true;
             }
         }

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use kubewire_indexer::{Deleted, Object, ObjectKey};
 use kubewire_ratelimit::{Clock, FailureLog, Recovery};
+use smallvec::SmallVec;
 
 use super::buffer::{Buffer, Buffering, Next};
 use super::handler_counts::HandlerCounts;
@@ -16,6 +17,7 @@ use crate::health::Health;
 use crate::latch::Latch;
 use crate::listeners::Listeners;
 use crate::metrics::Metrics;
+use crate::notification::Told;
 use crate::panics::panic_text;
 use crate::slow_calls::{Look, SlowCalls};
 use crate::sync::{AtomicBool, AtomicU64, Mutex};
@@ -85,6 +87,25 @@ impl<O: Object> Listener<O> {
     /// Puts a notification into the buffer, and wakes who waits for it.
     pub(crate) fn push(&self, key: &ObjectKey, notification: Notification<O>, resync: bool, now: Instant) {
         let (waker, garbage) = self.buffer.lock().push(key, notification, resync, now);
+        drop(garbage);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Puts those that are for it into the buffer in one go: one lock, and one wake, however many there are.
+    pub(crate) fn push_all(&self, told: impl IntoIterator<Item = Told<O>>, now: Instant) {
+        let due = self.is_due();
+        // Copied before the lock.
+        let told: SmallVec<[Told<O>; 1]> = told.into_iter().filter(|told| !told.resync || due).collect();
+        let (mut waker, mut garbage) = (None, SmallVec::<[_; 1]>::new());
+        let mut buffer = self.buffer.lock();
+        for Told { key, notification, resync } in told {
+            let (wake, merged) = buffer.push(&key, notification, resync, now);
+            waker = waker.or(wake);
+            garbage.extend(merged);
+        }
+        drop(buffer);
         drop(garbage);
         if let Some(waker) = waker {
             waker.wake();
