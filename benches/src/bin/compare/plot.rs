@@ -17,7 +17,7 @@ pub(crate) struct Plot<'a> {
     pub(crate) bars: Vec<Bar>,
 }
 
-const WIDTH: usize = 860;
+const WIDTH: usize = 920;
 /// Where the bars begin and where the longest ends.
 const LEFT: usize = 300;
 const RIGHT: usize = 640;
