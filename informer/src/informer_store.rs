@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kubewire_indexer::{Object, ObjectKey};
+use kubewire_indexer::{Id, Object, ObjectKey};
 use kubewire_ratelimit::Clock;
 
 use crate::listeners::Listeners;
@@ -24,6 +24,10 @@ impl<O: Object> InformerStore<O> {
 impl<O: Object> ReflectorStore<O> for InformerStore<O> {
     fn admit(&self, object: O) -> Result<Admitted<O>, AdmitError> {
         ReflectorStore::admit(&self.fifo, object)
+    }
+
+    fn cached(&self, state: Id<'_>) -> Option<O> {
+        self.fifo.cached(state)
     }
 
     fn add(&self, object: O) -> Result<(), AdmitError> {

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use kubewire_indexer::{KeyError, Object, ObjectKey};
+use kubewire_indexer::{Id, KeyError, Object, ObjectKey};
 
 /// What a reflector writes into. The delta FIFO implements it; so may anything that wants the raw stream of
 /// lists and events.
@@ -17,8 +17,18 @@ pub trait ReflectorStore<O: Object>: Send + Sync + 'static {
     /// soon as the item is decoded, so that no more than the transformed objects are held.
     ///
     /// Where the very same state (uid and version) is cached already, the cached handle comes back, and the
-    /// new one is dropped at once: a relist holds unchanged objects once.
+    /// new one is dropped at once: a relist holds unchanged objects once. (Most are not even decoded, by
+    /// [`cached`](Self::cached).)
     fn admit(&self, object: O) -> Result<Admitted<O>, AdmitError>;
+
+    /// The cached handle of this very state (key, uid and version), transformed as it is. A relist asks for it before an
+    /// item is decoded: one that is cached is neither decoded nor admitted, and goes into the list as this handle.
+    ///
+    /// `None` by default: then each item is decoded, and [`admit`](Self::admit) decides.
+    fn cached(&self, state: Id<'_>) -> Option<O> {
+        let _ = state;
+        None
+    }
 
     /// An `ADDED` event.
     fn add(&self, object: O) -> Result<(), AdmitError>;

@@ -45,6 +45,9 @@ pub enum EventKind {
 pub enum WatchEvent<O> {
     /// `ADDED`
     Added(O),
+    /// `ADDED`, before the end mark of a streaming list, of an object whose very state was held already: the held
+    /// handle. Only [`streaming_relist`](crate::ListerWatcher::streaming_relist) gives it.
+    Unchanged(O),
     /// `MODIFIED`
     Modified(O),
     /// `DELETED`, with the last state.

@@ -142,6 +142,7 @@ mod event;
 mod list_all;
 mod lister_watcher;
 mod options;
+mod relist;
 
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
@@ -164,3 +165,4 @@ pub use event::{EventKind, ListMeta, WatchEvent};
 pub use list_all::list_all;
 pub use lister_watcher::{ItemSink, ListerWatcher, WatchStream};
 pub use options::{ListOptions, VersionMatch, WatchOptions};
+pub use relist::{Held, RelistSink, Relisted};

@@ -3,7 +3,7 @@
 use futures::stream::BoxStream;
 use kubewire_indexer::Object;
 
-use crate::{ItemError, ListMeta, ListOptions, RequestError, WatchEvent, WatchOptions};
+use crate::{Held, ItemError, ListMeta, ListOptions, RelistSink, Relisted, RequestError, WatchEvent, WatchOptions};
 
 /// Where the items of a list go, one by one as they are decoded. An item that could not be decoded comes as
 /// the error that says which one it was.
@@ -34,6 +34,36 @@ pub trait ListerWatcher: Send + Sync + 'static {
         &self,
         options: &WatchOptions,
     ) -> impl Future<Output = Result<WatchStream<Self::Object>, RequestError>> + Send;
+
+    /// The same as [`list`](Self::list), for somebody who holds what an earlier list brought: an item whose very state
+    /// is `held` may come as [`Relisted::Unchanged`], without being decoded.
+    ///
+    /// By default nothing is looked up, so that a fake need not know of it. What wraps another one passes it on.
+    fn relist(
+        &self,
+        options: &ListOptions,
+        held: &Held<Self::Object>,
+        each: RelistSink<'_, Self::Object>,
+    ) -> impl Future<Output = Result<ListMeta, RequestError>> + Send {
+        let _ = held;
+        async move {
+            let mut each = |item: Result<_, _>| each(item.map(Relisted::New));
+            self.list(options, &mut each).await
+        }
+    }
+
+    /// The same as [`watch`](Self::watch), for a streaming list of somebody who holds what an earlier list brought: until
+    /// its end mark an `ADDED` object whose very state is `held` may come as [`WatchEvent::Unchanged`].
+    ///
+    /// By default nothing is looked up. What wraps another one passes it on.
+    fn streaming_relist(
+        &self,
+        options: &WatchOptions,
+        held: &Held<Self::Object>,
+    ) -> impl Future<Output = Result<WatchStream<Self::Object>, RequestError>> + Send {
+        let _ = held;
+        self.watch(options)
+    }
 
     /// Whether streaming lists (`sendInitialEvents`) may be asked for. By default not, so that a fake need not know of
     /// them; `ListWatch` may be asked. What wraps another one passes its answer on.

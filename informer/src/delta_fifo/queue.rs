@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use kubewire_indexer::{Deleted, Object, ObjectKey};
+use kubewire_indexer::{Deleted, Id, Object, ObjectKey};
 
 use super::state::{State, Taken};
 use crate::latch::Latch;
@@ -236,6 +236,14 @@ impl<O: Object> DeltaFifo<O> {
         self.shared.known.as_deref()
     }
 
+    /// The known object under a key, if it is in this very state. Never where uid or version are missing.
+    fn known_state(&self, key: &ObjectKey, state: Id<'_>) -> Option<O> {
+        let is_state = !state.uid.is_empty() && !state.resource_version.is_empty();
+        let known = self.known().filter(|_| is_state)?.known(key)?;
+        let id = known.id();
+        (id.uid == state.uid && id.resource_version == state.resource_version).then_some(known)
+    }
+
     /// An object with its key, transformed. Runs the user's transform, so never under a lock.
     fn prepare(&self, object: O) -> Result<Admitted<O>, AdmitError> {
         let Some(transform) = &self.shared.transform else { return Admitted::new(object) };
@@ -296,13 +304,16 @@ impl<O: Object> DeltaFifo<O> {
 
 impl<O: Object> ReflectorStore<O> for DeltaFifo<O> {
     fn admit(&self, object: O) -> Result<Admitted<O>, AdmitError> {
-        if let (Some(known), Ok(key)) = (self.known(), object.try_key())
-            && let Some(cached) = known.known(&key)
-            && is_same_state(&cached, &object)
+        if let Ok(key) = object.try_key()
+            && let Some(cached) = self.known_state(&key, object.id())
         {
             return Ok(Admitted { key, object: cached, original_version: None });
         }
         self.prepare(object)
+    }
+
+    fn cached(&self, state: Id<'_>) -> Option<O> {
+        self.known_state(&state.key(), state)
     }
 
     fn add(&self, object: O) -> Result<(), AdmitError> {
@@ -396,10 +407,4 @@ impl<O: Object + fmt::Debug> fmt::Debug for Popped<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Popped").field("entries", &self.entries).field("initial", &self.initial).finish_non_exhaustive()
     }
-}
-
-/// Whether two handles are of the very same state of the same object. Never where uid or version are missing.
-fn is_same_state<O: Object>(a: &O, b: &O) -> bool {
-    let (a, b) = (a.id(), b.id());
-    !a.uid.is_empty() && !a.resource_version.is_empty() && a.uid == b.uid && a.resource_version == b.resource_version
 }

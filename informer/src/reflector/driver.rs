@@ -6,8 +6,10 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use futures::StreamExt;
-use kubewire_indexer::Object;
-use kubewire_listwatch::{EventKind, ItemError, ListOptions, ListerWatcher, WatchEvent, WatchOptions, WatchStream};
+use kubewire_indexer::{Id, Object};
+use kubewire_listwatch::{
+    EventKind, Held, ItemError, ListOptions, ListerWatcher, Relisted, WatchEvent, WatchOptions, WatchStream,
+};
 use kubewire_ratelimit::Clock;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use tracing::{Instrument, Span};
@@ -30,6 +32,8 @@ pub(crate) struct Driver<L: ListerWatcher, S: ?Sized> {
     pub(crate) minder: Minder<S>,
     pub(crate) stream: Option<WatchStream<L::Object>>,
     pub(crate) gathering: Gathering<L::Object>,
+    /// What the store holds, once it has taken in a list: items of later ones that it has need not be decoded.
+    pub(crate) held: Option<Held<L::Object>>,
     pub(crate) check_streaming_lists: bool,
     pub(crate) meter: Meter,
     /// Of the list or the watch under way.
@@ -106,11 +110,18 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
         }
         self.reporter.monitor.list_requested();
         let (gathering, store, reporter) = (&mut self.gathering, &*self.store, &self.reporter);
-        let mut each = |item: Result<L::Object, ItemError>| match item {
-            Ok(object) => admit(store, object, gathering, reporter, Gathering::push),
+        let mut each = |item: Result<Relisted<L::Object>, ItemError>| match item {
+            Ok(Relisted::Unchanged(object)) => reuse(object, gathering, reporter, Gathering::push),
+            Ok(Relisted::New(object)) => admit(store, object, gathering, reporter, Gathering::push),
+            Ok(_) => {}
             Err(error) => keep_undecodable(error, gathering, reporter),
         };
-        let request = self.lister_watcher.list(options, &mut each);
+        let request = async {
+            match &self.held {
+                Some(held) => self.lister_watcher.relist(options, held, &mut each).await,
+                None => self.lister_watcher.list(options, &mut |item| each(item.map(Relisted::New))).await,
+            }
+        };
         let answer = match self.minder.mind(request).await {
             Minded::Answer(answer) => answer,
             Minded::Instead(step) => return Some(step),
@@ -124,7 +135,13 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
     async fn open(&mut self, options: &WatchOptions) -> Option<Step> {
         drop(self.gathering.take());
         self.reporter.monitor.watch_requested();
-        let answer = match self.minder.mind(self.lister_watcher.watch(options)).await {
+        let request = async {
+            match &self.held {
+                Some(held) if options.send_initial_events => self.lister_watcher.streaming_relist(options, held).await,
+                _ => self.lister_watcher.watch(options).await,
+            }
+        };
+        let answer = match self.minder.mind(request).await {
             Minded::Answer(answer) => answer,
             Minded::Instead(step) => return Some(step),
             Minded::Stopped => return None,
@@ -198,6 +215,8 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
     fn pass_on(&mut self, event: WatchEvent<L::Object>) {
         let taken = match event {
             WatchEvent::Added(object) => self.store.add(object),
+            // It is held, and nothing has been said of it since.
+            WatchEvent::Unchanged(_) => Ok(()),
             WatchEvent::Modified(object) => self.store.update(object),
             WatchEvent::Deleted(object) => self.store.delete(object),
             WatchEvent::Bookmark { resource_version, .. } => {
@@ -227,6 +246,7 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                 admit(store, object, gathering, reporter, Gathering::put);
             }
+            WatchEvent::Unchanged(object) => reuse(object, gathering, reporter, Gathering::put),
             WatchEvent::Deleted(object) => match store.admit(object) {
                 // Its key as it would be cached, after the transform.
                 Ok(gone) => gathering.remove(gone.key()),
@@ -262,6 +282,10 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
         let items = self.gathering.items().len();
         let list = self.gathering.take().into_replacement(resource_version);
         self.store.replace(list);
+        self.held.get_or_insert_with(|| {
+            let store = Arc::clone(&self.store);
+            Arc::new(move |state: Id<'_>| store.cached(state))
+        });
         let now = self.minder.clock.now();
         let step = self.minder.machine.replaced(now);
         self.reporter.monitor.list_taken_in(self.minder.machine.last_version(), now);
@@ -357,7 +381,7 @@ fn span_of(step: &Step) -> Option<Span> {
 /// What the machine needs to know of an event: its kind, and the version where it has one.
 fn facts<O: Object>(event: &WatchEvent<O>) -> (Change, &str) {
     match event {
-        WatchEvent::Added(object) => (Change::Added, object.id().resource_version),
+        WatchEvent::Added(object) | WatchEvent::Unchanged(object) => (Change::Added, object.id().resource_version),
         WatchEvent::Modified(object) | WatchEvent::Deleted(object) => (Change::Other, object.id().resource_version),
         WatchEvent::Bookmark { resource_version, initial_events_end } => {
             (Change::Bookmark { initial_events_end: *initial_events_end }, resource_version)
@@ -387,6 +411,20 @@ fn admit<O: Object>(
             }
             reporter.not_taken(error);
         }
+    }
+}
+
+/// Takes a handle of the store itself, as it is: it must not be transformed a second time, though the store may have gone on
+/// since.
+fn reuse<O: Object>(
+    held: O,
+    gathering: &mut Gathering<O>,
+    reporter: &Reporter,
+    then: impl FnOnce(&mut Gathering<O>, Admitted<O>),
+) {
+    match Admitted::new(held) {
+        Ok(admitted) => then(gathering, admitted),
+        Err(error) => reporter.not_taken(error),
     }
 }
 

@@ -33,7 +33,8 @@
 //! # Cost
 //!
 //! An event takes two short locks that nobody contends for (the stop, the status) beside what the store does. A list is
-//! held once, as the objects that the store admitted: unchanged ones are those of the cache.
+//! held once, as the objects that the store admitted: unchanged ones are those of the cache, and a
+//! [`ListWatch`](kubewire_listwatch) does not even decode them.
 
 pub(crate) mod alarm;
 mod consistency_check;

@@ -172,6 +172,7 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Reflector<L, S> {
             minder,
             stream: None,
             gathering: Gathering::new(list_len_max),
+            held: None,
             meter: Meter::new(metrics),
             request: Span::none(),
             check_streaming_lists,

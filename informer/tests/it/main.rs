@@ -14,6 +14,7 @@ mod log_lines;
 mod logs;
 mod metrics;
 mod recorder;
+mod relist;
 mod resync;
 mod source;
 mod status;

@@ -54,6 +54,7 @@ fn words(line: &str) -> String {
             error.message
         ),
         Ok(WatchEvent::Unknown { kind }) => format!("unknown {kind}"),
+        Ok(other) => format!("{other:?}"),
         Err(error) => format!("{error}"),
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::ready;
 use kubewire_listwatch::{
-    ItemSink, ListMeta, ListOptions, ListerWatcher, RequestError, WatchEvent, WatchOptions, WatchStream,
+    Held, ItemSink, ListMeta, ListOptions, ListerWatcher, RelistSink, RequestError, WatchEvent, WatchOptions,
+    WatchStream,
 };
 use tokio::sync::watch;
 
@@ -91,6 +92,38 @@ pub(crate) struct Tap<L> {
     pub(crate) leaks: bool,
 }
 
+impl State {
+    fn adjusted(&self, options: &WatchOptions) -> WatchOptions {
+        let mut options = options.clone();
+        options.timeout = self.watch_time.unwrap_or(options.timeout);
+        options
+    }
+}
+
+impl<L: ListerWatcher> Tap<L> {
+    /// The events of a watch that was opened after so many cuts, until the next one.
+    fn tapped(
+        &self,
+        stream: WatchStream<L::Object>,
+        mut receiver: watch::Receiver<State>,
+        cuts: u64,
+    ) -> WatchStream<L::Object> {
+        let opened = tokio::time::Instant::now();
+        let cut = async move {
+            // An error says that the line is gone, and with it the informer.
+            let _ = receiver.wait_for(|now| now.cuts != cuts).await;
+            tokio::time::sleep_until(opened + YOUNG).await;
+        };
+        let mut deletions = 0_u32;
+        let leaks = self.leaks;
+        let passes = move |event: &Result<WatchEvent<L::Object>, RequestError>| {
+            deletions += u32::from(matches!(event, Ok(WatchEvent::Deleted(_))));
+            ready(!(leaks && matches!(event, Ok(WatchEvent::Deleted(_))) && deletions.is_multiple_of(20)))
+        };
+        stream.filter(passes).take_until(cut).boxed()
+    }
+}
+
 impl<L: ListerWatcher> ListerWatcher for Tap<L> {
     type Object = L::Object;
 
@@ -100,23 +133,29 @@ impl<L: ListerWatcher> ListerWatcher for Tap<L> {
     }
 
     async fn watch(&self, options: &WatchOptions) -> Result<WatchStream<L::Object>, RequestError> {
-        let (mut receiver, state) = self.line.pass().await;
-        let mut options = options.clone();
-        options.timeout = state.watch_time.unwrap_or(options.timeout);
-        let stream = self.inner.watch(&options).await?;
-        let opened = tokio::time::Instant::now();
-        let cut = async move {
-            // An error says that the line is gone, and with it the informer.
-            let _ = receiver.wait_for(|now| now.cuts != state.cuts).await;
-            tokio::time::sleep_until(opened + YOUNG).await;
-        };
-        let mut deletions = 0_u32;
-        let leaks = self.leaks;
-        let passes = move |event: &Result<WatchEvent<L::Object>, RequestError>| {
-            deletions += u32::from(matches!(event, Ok(WatchEvent::Deleted(_))));
-            ready(!(leaks && matches!(event, Ok(WatchEvent::Deleted(_))) && deletions.is_multiple_of(20)))
-        };
-        Ok(stream.filter(passes).take_until(cut).boxed())
+        let (receiver, state) = self.line.pass().await;
+        let stream = self.inner.watch(&state.adjusted(options)).await?;
+        Ok(self.tapped(stream, receiver, state.cuts))
+    }
+
+    async fn relist(
+        &self,
+        options: &ListOptions,
+        held: &Held<L::Object>,
+        each: RelistSink<'_, L::Object>,
+    ) -> Result<ListMeta, RequestError> {
+        self.line.pass().await;
+        self.inner.relist(options, held, each).await
+    }
+
+    async fn streaming_relist(
+        &self,
+        options: &WatchOptions,
+        held: &Held<L::Object>,
+    ) -> Result<WatchStream<L::Object>, RequestError> {
+        let (receiver, state) = self.line.pass().await;
+        let stream = self.inner.streaming_relist(&state.adjusted(options), held).await?;
+        Ok(self.tapped(stream, receiver, state.cuts))
     }
 
     fn supports_watch_list(&self) -> bool {
