@@ -1,7 +1,7 @@
 //! The way of a watch's event to the handlers.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::{StreamExt, stream};
@@ -9,6 +9,7 @@ use kubewire_informer::{Delivery, Informer, InformerOptions, ResourceEventHandle
 use kubewire_listwatch::{
     ItemSink, ListMeta, ListOptions, ListerWatcher, RequestError, WatchEvent, WatchOptions, WatchStream,
 };
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::counting::Span;
@@ -30,7 +31,7 @@ impl ListerWatcher for Source {
     }
 
     async fn watch(&self, _: &WatchOptions) -> Result<WatchStream<Arc<Thing>>, RequestError> {
-        let events = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let events = self.0.lock().take();
         Ok(events.map_or_else(|| stream::pending().boxed(), |events| events.map(Ok).boxed()))
     }
 }

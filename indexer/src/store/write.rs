@@ -7,7 +7,7 @@ use hashbrown::Equivalent;
 use smallvec::SmallVec;
 
 use crate::prepared::Prepared;
-use crate::state::{Definitions, Replaced, Row, State};
+use crate::state::{Definitions, Row, State};
 use crate::version::Version;
 use crate::{Store, Write};
 
@@ -70,7 +70,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         let mut prepared = Prepared::reused();
         let mut definitions = self.definitions();
         // What was replaced and the keys that were given for deletes: dropped without the lock.
-        let replaced: SmallVec<[(Replaced<K, V>, Option<K>); FEW]> = loop {
+        let replaced: SmallVec<[_; FEW]> = loop {
             for write in &writes {
                 if let Write::Put(key, value) = write {
                     prepare(&definitions, key, value, &mut prepared);

@@ -1,6 +1,6 @@
 //! An informer on an in-memory list and watch, to many handlers.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::channel::mpsc::{Receiver, channel};
 use futures::{SinkExt, StreamExt, stream};
@@ -9,6 +9,7 @@ use kubewire_informer::{Delivery, Informer, InformerOptions};
 use kubewire_listwatch::{
     ItemSink, ListMeta, ListOptions, ListerWatcher, RequestError, WatchEvent, WatchOptions, WatchStream,
 };
+use parking_lot::Mutex;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
@@ -144,7 +145,7 @@ impl ListerWatcher for Source {
     }
 
     async fn watch(&self, _: &WatchOptions) -> Result<WatchStream<Arc<Pod>>, RequestError> {
-        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let events = self.events.lock().take();
         Ok(match events {
             Some(events) => events.map(Ok).boxed(),
             None => stream::pending().boxed(),

@@ -7,8 +7,10 @@ use kubewire_ratelimit::{ItemExponentialFailureRateLimiter, RateLimiter, default
 
 pub(crate) type Limiter = Box<dyn RateLimiter<ObjectKey> + Send>;
 
-/// Each with its name.
-pub(crate) const LIMITERS: [(&str, fn() -> Limiter); 2] =
+/// A name, and what makes the limiter.
+type Named = (&'static str, fn() -> Limiter);
+
+pub(crate) const LIMITERS: [Named; 2] =
     [("exponential", exponential), ("default", || Box::new(default_controller_rate_limiter()))];
 
 /// 5 ms to 1,000 s.
