@@ -1,4 +1,4 @@
 //! See `kubewire_properties::keys`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kubewire_properties::run_named("keys", bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kubewire_fuzz::feed("keys", bytes));

@@ -1,4 +1,4 @@
 //! See `kubewire_properties::query`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kubewire_properties::run_named("query", bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kubewire_fuzz::feed("query", bytes));

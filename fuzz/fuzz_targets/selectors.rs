@@ -1,4 +1,4 @@
 //! See `kubewire_properties::selectors`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kubewire_properties::run_named("selectors", bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kubewire_fuzz::feed("selectors", bytes));

@@ -1,4 +1,4 @@
 //! See `kubewire_properties::store`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kubewire_properties::run_named("store", bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kubewire_fuzz::feed("store", bytes));

@@ -89,6 +89,19 @@ fn every_fault_has_a_test_over_a_socket_and_all_that_it_names_exist() {
 }
 
 #[test]
+fn every_test_that_the_page_on_reliability_names_exists() {
+    let text = std::fs::read_to_string(package().join("../../docs/reliability.md")).expect("docs/reliability.md");
+    let promises = text.lines().filter(|line| line.starts_with("| ") && line.contains("::"));
+    let mut count = 0;
+    for (file, name) in promises.flat_map(tests) {
+        let file = file.strip_prefix("wire/").unwrap_or(file);
+        assert!(is_a_test(&source(file), name), "docs/reliability.md: no test {name} in {file}");
+        count += 1;
+    }
+    assert!(count >= 40, "{count} tests");
+}
+
+#[test]
 fn every_test_of_this_binary_stands_in_the_table() {
     let text = std::fs::read_to_string(package().join("BUGS.md")).expect("BUGS.md");
     for file in std::fs::read_dir(package().join("tests/bugs")).expect("this folder") {
