@@ -57,12 +57,24 @@
 //! | `Arc<Pod>` | everything | [`ListWatch::all`], [`ListWatch::namespaced`] |
 //! | `Arc<PodBrief>` | the fields of a struct of one's own, which says by `#[derive(Meta)]` what it is read from | the same |
 //! | `Arc<PartialObjectMeta<Pod>>` | the metadata, and the server sends no more | the same |
-//! | [`Packed<Pod>`](Packed) | everything, as its JSON text, decoded by who asks for it | the same |
+//! | [`Packed<Pod>`](Packed) | everything, as the bytes it came in, decoded by who asks for it | the same |
 //! | `Arc<DynamicObject>` | everything, of a resource that is known at run time only | [`ListWatch::dynamic`] |
 //! | any struct | what it names, of any resource | [`ListWatch::for_resource`] |
 //!
-//! [`Represented`] is how a representation knows its resource, [`Decode`] how it is read, in a codec ([`Json`]). A
-//! server is not trusted beyond [`Limits`], nor waited for beyond [`Timeouts`].
+//! [`Represented`] is how a representation knows its resource, [`Decode`] how it is read, in a format. A server is not
+//! trusted beyond [`Limits`], nor waited for beyond [`Timeouts`].
+//!
+//! **In JSON or in protobuf**: [`ListWatch::codec`] says what to ask for, [`Json`] (the default), [`Protobuf`] or
+//! [`ProtobufOrJson`]; which of them a representation can be read from is checked by the compiler ([`Codec`]).
+//! Servers have protobuf of the built-in resources, and of the metadata of all. In it there are:
+//!
+//! | representation | what it holds | needs |
+//! |---|---|---|
+//! | [`Packed<Pod>`](Packed) | everything, as its message; a third of the JSON | |
+//! | `Arc<PodTags>` | the fields of a struct of one's own that derives `prost::Message` and `Meta` | feature `prost`, see `messages` |
+//! | `Arc<PodMetadata>` | the same with `messages::ObjectMeta` as its one field, for [`ListWatch::metadata_only`] | feature `prost` |
+//! | `Arc<Pb<Pod>>` | everything, as a message of k8s-pb | feature `k8s-pb` |
+//! | `Packed<Pb<Pod>>` | everything, as its message, which `decode` makes a message of k8s-pb of | feature `k8s-pb` |
 //!
 //! **A client that suits it**: [`client_from_config`], or [`ClientOptions`] with choices; [`ThrottleLayer`] is QPS
 //! and burst for any client. A client made by `Client::try_from` works too, but repeats requests that were answered
@@ -155,11 +167,15 @@ pub use kubewire_indexer as indexer;
 #[cfg(feature = "client")]
 pub use kube_client;
 
+#[cfg(feature = "prost")]
+pub use client::messages;
 #[cfg(feature = "client")]
 pub use client::{
-    ClientOptions, Decode, DecodeOptions, Json, Limits, ListWatch, OwnerReference, Packed, Represented, ThrottleLayer,
-    Throttled, Timeouts, client_from_config,
+    ClientOptions, Codec, Decode, DecodeOptions, Json, Limits, ListWatch, OwnerReference, Packed, Protobuf,
+    ProtobufOrJson, Represented, ThrottleLayer, Throttled, Timeouts, Unpack, client_from_config,
 };
+#[cfg(feature = "k8s-pb")]
+pub use client::{Pb, PbResource};
 pub use error::{BoxError, ErrorClass, ItemError, RequestError, Status};
 pub use event::{EventKind, ListMeta, WatchEvent};
 pub use list_all::list_all;

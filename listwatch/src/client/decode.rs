@@ -7,21 +7,17 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::ItemError;
 use crate::client::drop_fields::DropFields;
 use crate::client::shaped::{Shaped, Types, from_slice};
+use crate::{ItemError, Json};
 
-/// The codec of a [`ListWatch`](crate::ListWatch) that speaks JSON.
-#[derive(Clone, Copy, Debug)]
-pub struct Json;
-
-/// A representation that can be read from an item in the codec `C`.
+/// A representation that can be read from an item in the format `C`: [`Json`], or [`Protobuf`](crate::Protobuf).
 ///
-/// The codec is a parameter of the trait, so that a blanket implementation for each codec (serde for [`Json`],
-/// another one for a binary format) can stand beside the others.
+/// The format is a parameter of the trait, so that a blanket implementation for each can stand beside the other:
+/// `Arc<T>` has it in JSON for every `T` that serde can read, and in protobuf (feature `prost`) for every `T` that is
+/// a `prost::Message`. [`Packed`](crate::Packed) has both.
 ///
-/// `Arc<T>` has it for every `T` that serde can read, [`Packed`](crate::Packed) too. A representation of one's own,
-/// here one that keeps nothing but the id:
+/// A representation of one's own, here one that keeps nothing but the id:
 ///
 /// ```
 /// use kubewire_indexer::{Id, Object, ObjectId};
@@ -54,6 +50,9 @@ pub struct Json;
 pub trait Decode<C>: Object {
     /// Reads one object from its bytes, which hold nothing else. The bytes are lent: what must outlive the call
     /// is copied.
+    ///
+    /// In JSON they are a text, in protobuf the message of the object itself, without an envelope: what type it has
+    /// was checked before.
     ///
     /// An object without a name need not be refused here: that is done for all representations alike.
     fn decode(item: &[u8], options: &DecodeOptions) -> Result<Self, ItemError>;

@@ -3,20 +3,22 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::{Buf, Bytes};
-use http::header::CONTENT_ENCODING;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderValue, Request, Response};
 use http_body_util::BodyExt;
 use kube_client::Client;
 use kube_client::client::Body;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::client::codec::Format;
 use crate::client::excerpt::excerpt;
 use crate::client::retry_after::retry_after;
 use crate::client::status::error_of_answer;
 use crate::client::transport::{error_of_body, error_of_send};
 use crate::{ErrorClass, Limits, RequestError, Timeouts};
 
-/// Sends a request and gives the body of a good answer; an answer of failure is an error of its class.
+/// Sends a request and gives the body of a good answer, and what it is written in; an answer of failure is an error of
+/// its class.
 ///
 /// Cancel-safe: dropping it ends the request.
 pub(crate) async fn send(
@@ -24,7 +26,7 @@ pub(crate) async fn send(
     request: Request<Body>,
     timeouts: &Timeouts,
     limits: &Limits,
-) -> Result<Body, RequestError> {
+) -> Result<(Format, Body), RequestError> {
     let response = match timeout(timeouts.headers, client.send(request)).await {
         Ok(response) => response.map_err(error_of_send)?,
         Err(_) => return Err(timed_out("no answer came", timeouts.headers)),
@@ -33,7 +35,7 @@ pub(crate) async fn send(
         return Err(read_error(response, timeouts, limits).await);
     }
     match response.headers().get(CONTENT_ENCODING).map(HeaderValue::as_bytes) {
-        None | Some(b"" | b"identity") => Ok(response.into_body()),
+        None | Some(b"" | b"identity") => Ok((Format::of(response.headers().get(CONTENT_TYPE)), response.into_body())),
         Some(encoding) => {
             let message = format!("the answer is compressed ({}), which was not asked for", excerpt(encoding));
             Err(RequestError::new(ErrorClass::Decode, message))

@@ -7,14 +7,14 @@ use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue};
 use kube_core::ApiResource;
 
-use crate::client::decode::{Decode, DecodeOptions, Json};
+use crate::client::codec::{Json, Protobuf};
+use crate::client::decode::{Decode, DecodeOptions};
 use crate::client::line_splitter::LineSplitter;
 use crate::client::list_head::read_head;
 use crate::client::list_splitter::ListSplitter;
 use crate::client::query::{self, Selectors, list_query, watch_query};
-use crate::client::retry_after;
 use crate::client::shaped::Types;
-use crate::client::{status, watch_line};
+use crate::client::{protobuf, retry_after, status, watch_line};
 use crate::{ListMeta, ListOptions, RequestError, WatchEvent, WatchOptions};
 
 /// What a list that comes in these chunks splits into: its items, and its head or the error.
@@ -64,6 +64,51 @@ pub fn split_lines(chunks: &[&[u8]], line_len_max: usize) -> (Vec<Vec<u8>>, Resu
 pub fn read_line<O: Decode<Json>>(line: &[u8]) -> Result<WatchEvent<O>, RequestError> {
     let types = Types { api_version: "v1".to_owned(), kind: "Thing".to_owned(), metadata_only: false };
     watch_line::read_line(line, &DecodeOptions { types: Some(types), ..DecodeOptions::default() })
+}
+
+/// What a list in protobuf that comes in these chunks splits into: its items, and its meta or the error.
+pub fn split_message_list(chunks: &[&[u8]], item_len_max: usize) -> (Vec<Vec<u8>>, Result<ListMeta, String>) {
+    let mut splitter = protobuf::list_splitter::ListSplitter::new(item_len_max, None);
+    let mut items = Vec::new();
+    for chunk in chunks {
+        splitter.push(Bytes::copy_from_slice(chunk));
+        loop {
+            match splitter.next_item() {
+                Ok(Some(item)) => items.push(item.to_vec()),
+                Ok(None) => break,
+                Err(error) => return (items, Err(error.to_string())),
+            }
+        }
+    }
+    let head = splitter.finish().map_err(|error| error.to_string());
+    (items, head.and_then(|head| protobuf::list_head::read_head(&head).map_err(|error| error.to_string())))
+}
+
+/// What the body of a watch in protobuf that comes in these chunks splits into: its frames, and whether it ends with
+/// one or the error.
+pub fn split_frames(chunks: &[&[u8]], frame_len_max: usize) -> (Vec<Vec<u8>>, Result<bool, String>) {
+    let mut splitter = protobuf::frame_splitter::FrameSplitter::new(frame_len_max);
+    let mut frames = Vec::new();
+    for chunk in chunks {
+        splitter.push(Bytes::copy_from_slice(chunk));
+        loop {
+            match splitter.next_frame() {
+                Ok(Some(frame)) => frames.push(frame.to_vec()),
+                Ok(None) => break,
+                Err(error) => return (frames, Err(error.to_string())),
+            }
+        }
+    }
+    let whole = splitter.is_whole();
+    (frames, Ok(whole))
+}
+
+/// One frame of a watch in protobuf of `v1` things.
+pub fn read_frame<O: Decode<Protobuf>>(frame: &[u8]) -> Result<WatchEvent<O>, RequestError> {
+    let types = Types { api_version: "v1".to_owned(), kind: "Thing".to_owned(), metadata_only: false };
+    let mut options = DecodeOptions { types: Some(types), ..DecodeOptions::default() };
+    options.drop.add(&["metadata", "managedFields"]);
+    protobuf::watch_frame::read_frame(frame, &options)
 }
 
 /// The query strings of a list and of a watch with these texts.

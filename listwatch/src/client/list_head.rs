@@ -20,10 +20,7 @@ pub(crate) fn read_head(head: &[u8], types: Option<&Types>) -> Result<ListMeta, 
     // By way of a value, so that of two members of one name the last one counts.
     let value: Value = serde_json::from_slice(head).map_err(decode_error)?;
     if is_status(&value) {
-        return Err(match value["status"] == "Success" {
-            true => RequestError::new(ErrorClass::Decode, "a Status of success came where a list was asked for"),
-            false => error_of_status(&value, 0),
-        });
+        return Err(error_of_list_status(&value));
     }
     let kind = value["kind"].as_str().unwrap_or_default();
     if !kind.is_empty() && types.is_some_and(|types| types.kind == kind) {
@@ -41,6 +38,14 @@ pub(crate) fn read_head(head: &[u8], types: Option<&Types>) -> Result<ListMeta, 
     meta.continue_token = metadata.continue_token.filter(|token| !token.is_empty());
     meta.remaining_item_count = metadata.remaining_item_count.and_then(|count| u64::try_from(count).ok());
     Ok(meta)
+}
+
+/// The error of a list that was none but a `Status`.
+pub(crate) fn error_of_list_status(status: &Value) -> RequestError {
+    match status["status"] == "Success" {
+        true => RequestError::new(ErrorClass::Decode, "a Status of success came where a list was asked for"),
+        false => error_of_status(status, 0),
+    }
 }
 
 #[derive(Deserialize)]

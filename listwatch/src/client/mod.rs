@@ -2,9 +2,11 @@
 //!
 //! From the outside in: `list_watch` makes requests (`query`), `exchange` sends them and watches the time, `transport`,
 //! `status` and `retry_after` say what an answer of failure means. The body of a list goes through `list_splitter` to
-//! `decode`, and what remains to `list_head`; that of a watch through `line_splitter` to `watch_line`.
+//! `decode`, and what remains to `list_head`; that of a watch through `line_splitter` to `watch_line`. For answers in
+//! protobuf the same stands in `protobuf`; `codec` says what is asked for, and the content type of the answer what it is.
 
 mod client_options;
+mod codec;
 mod decode;
 mod drop_fields;
 mod excerpt;
@@ -13,10 +15,12 @@ mod exchange;
 pub mod fuzzing;
 mod limits;
 mod line_splitter;
+mod list_body;
 mod list_head;
 mod list_splitter;
 mod list_watch;
 mod packed;
+pub(crate) mod protobuf;
 mod query;
 mod reauth;
 mod represented;
@@ -32,9 +36,14 @@ mod watch_body;
 mod watch_line;
 
 pub use client_options::{ClientOptions, client_from_config};
-pub use decode::{Decode, DecodeOptions, Json};
+pub use codec::{Codec, Json, Protobuf, ProtobufOrJson};
+pub use decode::{Decode, DecodeOptions};
 pub use limits::{Limits, Timeouts};
 pub use list_watch::ListWatch;
-pub use packed::{OwnerReference, Packed};
+pub use packed::{OwnerReference, Packed, Unpack};
+#[cfg(feature = "prost")]
+pub use protobuf::messages;
+#[cfg(feature = "k8s-pb")]
+pub use protobuf::pb::{Pb, PbResource};
 pub use represented::Represented;
 pub use throttle_layer::{ThrottleLayer, Throttled};

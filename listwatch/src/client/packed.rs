@@ -1,31 +1,40 @@
 //! An object as the bytes it came in.
 
+mod json_walk;
+mod message_walk;
 mod parts;
 mod table;
+mod unpack;
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use kubewire_indexer::{Id, Object, Represents};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use self::parts::Parts;
-use self::table::Table;
-use crate::client::decode::{decode_json, explain};
-use crate::client::drop_fields::DropFields;
-use crate::{Decode, DecodeOptions, ItemError, Json, Represented};
+pub use self::unpack::Unpack;
 
-/// An object kept as its JSON text, without `metadata.managedFields`, and decoded only by who asks for it.
+use self::table::Table;
+use crate::client::codec::Format;
+use crate::client::decode::explain;
+use crate::client::drop_fields::DropFields;
+use crate::client::protobuf::item::item_error;
+use crate::{Decode, DecodeOptions, ItemError, Json, Protobuf, Represented};
+
+/// What is said of an object that shall be read as JSON and is none.
+const CAME_AS_PROTOBUF: &str = "it came as protobuf: decode a `Packed<Pb<_>>`, ask for a `message`, or list in `Json`";
+
+/// An object kept as the bytes it came in, without `metadata.managedFields`, and decoded only by who asks for it.
 ///
-/// On its way through a list or a watch it is not decoded at all: its text is cut out of the stream, and what a
-/// cache needs to know (id, labels, owners, generation) is noted while that is done. A pod of 9 kB on the wire takes
-/// about 5 kB this way, against 70 kB as a `Pod`.
+/// On its way through a list or a watch it is not decoded at all: its bytes are cut out of the stream, and what a
+/// cache needs to know (id, labels, owners, generation) is noted while that is done. A pod of 9 kB of JSON takes
+/// about 5 kB this way, against 70 kB as a `Pod`; in protobuf, with [`ListWatch::codec`](crate::ListWatch::codec), 3 kB.
 ///
 /// A handle of two words to one allocation; cloning counts a reference. What is asked of it most (id, labels) costs
-/// no parsing; [`peek`](Self::peek) parses the text once and keeps what `T` names, [`decode`](Self::decode) parses
-/// it to a whole `K`. Neither result is kept.
+/// no parsing, whatever the bytes are. Of JSON, [`peek`](Self::peek) keeps what `T` names; of protobuf,
+/// `message` (feature `prost`) does; [`decode`](Self::decode) makes a whole `K` of either, where `K` can be made of it.
+/// No result is kept.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -52,8 +61,8 @@ use crate::{Decode, DecodeOptions, ItemError, Json, Represented};
 /// # Ok::<(), kubewire_listwatch::ItemError>(())
 /// ```
 pub struct Packed<K> {
-    /// The JSON text of the object, then a table of what was noted.
-    text: Arc<str>,
+    /// The bytes of the object, then a table of what was noted, and of what the bytes are.
+    bytes: Arc<[u8]>,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -83,15 +92,35 @@ impl<K> Packed<K> {
         Self::pack(json, &DecodeOptions::default())
     }
 
-    fn pack(json: &[u8], options: &DecodeOptions) -> Result<Self, ItemError> {
-        let text = Parts::read(json, options)?.into_text().into();
-        Ok(Self { text, kind: PhantomData })
+    /// An object from its message in protobuf, without an envelope.
+    ///
+    /// # Errors
+    /// The bytes are no message, or its metadata are not what they should be. Messages beside them are not looked at.
+    pub fn from_protobuf(message: &[u8]) -> Result<Self, ItemError> {
+        Self::pack_message(message, &DecodeOptions::default())
     }
 
-    /// The object's JSON text, as the server wrote it but for what was cut out. In a list API servers leave
-    /// `apiVersion` and `kind` out.
-    pub fn json(&self) -> &str {
-        self.table().json()
+    fn pack(json: &[u8], options: &DecodeOptions) -> Result<Self, ItemError> {
+        Ok(Self { bytes: json_walk::read(json, options)?.pack(Format::Json), kind: PhantomData })
+    }
+
+    fn pack_message(message: &[u8], options: &DecodeOptions) -> Result<Self, ItemError> {
+        Ok(Self { bytes: message_walk::read(message, options)?.pack(Format::Protobuf), kind: PhantomData })
+    }
+
+    /// The object's JSON text, as the server wrote it but for what was cut out, if it came as JSON. In a list API
+    /// servers leave `apiVersion` and `kind` out.
+    pub fn json(&self) -> Option<&str> {
+        let table = self.table();
+        // It was checked to be text when it was packed.
+        (table.format() == Format::Json).then(|| str::from_utf8(table.object()).unwrap_or_default())
+    }
+
+    /// The object's message, as the server wrote it but for what was cut out, if it came as protobuf. It says nothing
+    /// of its type.
+    pub fn protobuf(&self) -> Option<&[u8]> {
+        let table = self.table();
+        (table.format() == Format::Protobuf).then(|| table.object())
     }
 
     /// All labels, sorted by name.
@@ -123,32 +152,74 @@ impl<K> Packed<K> {
 
     /// How many bytes the object takes, without what the allocator adds.
     pub fn size(&self) -> usize {
-        self.text.len() + 2 * size_of::<usize>()
+        self.bytes.len() + 2 * size_of::<usize>()
     }
 
     /// Decodes the whole object. Cost: that of parsing it, each time.
     ///
     /// # Errors
-    /// The text does not fit `K`; the error tells the key, and the path of the field.
+    /// The bytes do not fit `K`, or `K` is not made of what they came as; the error tells the key.
     pub fn decode(&self) -> Result<K, ItemError>
     where
-        K: DeserializeOwned,
+        K: Unpack,
     {
-        let json = self.json();
-        serde_json::from_str(json).or_else(|_| decode_json(json.as_bytes(), &DropFields::default(), None))
+        match (self.json(), self.protobuf()) {
+            (Some(json), _) => K::from_json(json),
+            (None, message) => K::from_protobuf(message.unwrap_or_default()),
+        }
     }
 
-    /// Decodes what `T` names of the object, and skips the rest; strings without escapes can be borrowed.
+    /// Decodes what `T` names of an object that came as JSON, and skips the rest; strings without escapes can be
+    /// borrowed.
     ///
     /// # Errors
-    /// The text does not fit `T`; the error tells the key, and the path of the field.
+    /// The text does not fit `T`, or the object came as protobuf; the error tells the key, and the path of the field.
     pub fn peek<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ItemError> {
-        let json = self.json();
+        let Some(json) = self.json() else {
+            return Err(item_error(self.table().object(), CAME_AS_PROTOBUF.to_owned()));
+        };
         serde_json::from_str(json).map_err(|_| explain::<T>(json.as_bytes(), &DropFields::default(), None))
     }
 
+    /// Decodes what `M` names of an object that came as protobuf, and skips the rest: a struct of one's own with a few
+    /// tags, or a whole message of k8s-pb.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kubewire_listwatch::Packed;
+    ///
+    /// #[derive(Clone, PartialEq, prost::Message)]
+    /// struct OnNode {
+    ///     #[prost(message, optional, tag = "2")]
+    ///     spec: Option<Spec>,
+    /// }
+    /// #[derive(Clone, PartialEq, prost::Message)]
+    /// struct Spec {
+    ///     #[prost(string, tag = "10")]
+    ///     node_name: String,
+    /// }
+    ///
+    /// let message = b"\x0a\x03\x0a\x01a\x12\x04\x52\x02n1"; // of a list or watch
+    /// let pod: Packed<Pod> = Packed::from_protobuf(message)?;
+    /// assert_eq!(pod.message::<OnNode>()?.spec.unwrap().node_name, "n1");
+    /// # Ok::<(), kubewire_listwatch::ItemError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The message does not fit `M`, or the object came as JSON; the error tells the key.
+    #[cfg(feature = "prost")]
+    pub fn message<M: prost::Message + Default>(&self) -> Result<M, ItemError> {
+        match (self.protobuf(), self.json()) {
+            (Some(message), _) => M::decode(message).map_err(|error| item_error(message, error.to_string())),
+            (None, json) => {
+                let message = "it came as JSON: `decode` it or `peek` into it, or list in `Protobuf`".to_owned();
+                Err(crate::client::decode::item_error(json.unwrap_or_default().as_bytes(), message))
+            }
+        }
+    }
+
     fn table(&self) -> Table<'_> {
-        Table::of(&self.text)
+        Table::of(&self.bytes)
     }
 }
 
@@ -181,13 +252,21 @@ impl<K: 'static> Decode<Json> for Packed<K> {
     }
 }
 
+/// Bytes that are no message, or metadata that cannot be read, are an error. Of two metadata the parts come together,
+/// as protobuf has it.
+impl<K: 'static> Decode<Protobuf> for Packed<K> {
+    fn decode(item: &[u8], options: &DecodeOptions) -> Result<Self, ItemError> {
+        Self::pack_message(item, options)
+    }
+}
+
 impl<K: Represents + 'static> Represented for Packed<K> {
     type Resource = K::Resource;
 }
 
 impl<K> Clone for Packed<K> {
     fn clone(&self) -> Self {
-        Self { text: Arc::clone(&self.text), kind: PhantomData }
+        Self { bytes: Arc::clone(&self.bytes), kind: PhantomData }
     }
 }
 

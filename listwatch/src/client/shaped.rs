@@ -42,8 +42,13 @@ impl Types {
 
     /// The error of an object that is not what was asked for.
     pub(crate) fn unexpected<E: Error>(&self, name: &str, value: &str) -> E {
+        E::custom(self.unexpected_text(name, value))
+    }
+
+    /// The text of that error.
+    pub(crate) fn unexpected_text(&self, name: &str, value: &str) -> String {
         let [api_version, kind] = self.filled_in().map(|(_, value)| value);
-        E::custom(format_args!("{name} is {value:?}, wanted is {api_version} {kind}"))
+        format!("{name} is {value:?}, wanted is {api_version} {kind}")
     }
 }
 

@@ -1,8 +1,9 @@
-//! PURE. Reads a Kubernetes `Status`, also one that lacks parts or holds odd ones.
+//! PURE. Reads a Kubernetes `Status`, also one that lacks parts or holds odd ones, in JSON or in protobuf.
 
 use serde_json::Value;
 
 use crate::client::excerpt::{cut, excerpt};
+use crate::client::protobuf::status::value_of_envelope;
 use crate::client::retry_after::seconds;
 use crate::error::TOO_LARGE;
 use crate::{ErrorClass, RequestError, Status};
@@ -14,7 +15,7 @@ const CAUSES_MAX: usize = 32;
 
 /// The error that an answer with an HTTP status of failure stands for, from its body: a `Status`, or any text.
 pub(crate) fn error_of_answer(code: u16, body: &[u8]) -> RequestError {
-    match serde_json::from_slice(body).ok().filter(is_status) {
+    match read(body).filter(is_status) {
         Some(value) => error_of_status(&value, code),
         None => {
             let message = match excerpt(body) {
@@ -28,13 +29,18 @@ pub(crate) fn error_of_answer(code: u16, body: &[u8]) -> RequestError {
 
 /// The error that the object of an `ERROR` event stands for, whatever it is.
 pub(crate) fn error_of_event(object: &[u8]) -> RequestError {
-    match serde_json::from_slice::<Value>(object) {
-        Ok(value) if value.is_object() => error_of_status(&value, 0),
+    match read(object) {
+        Some(value) if value.is_object() => error_of_status(&value, 0),
         _ => {
             let message = format!("the server sent an ERROR event without a Status: {}", excerpt(object));
             RequestError::new(ErrorClass::Other, message)
         }
     }
+}
+
+/// The value of an object in either format: how it begins tells in which.
+fn read(object: &[u8]) -> Option<Value> {
+    value_of_envelope(object).or_else(|| serde_json::from_slice(object).ok())
 }
 
 /// The error that a `Status` stands for; `code` where it has none itself.

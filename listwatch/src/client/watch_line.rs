@@ -14,7 +14,7 @@ use crate::client::text::Text;
 use crate::{Decode, DecodeOptions, ErrorClass, EventKind, ItemError, Json, RequestError, WatchEvent};
 
 /// Says that the initial events of a streaming list are over, by the value `"true"` and no other.
-const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+pub(crate) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 /// How much of an unknown type is kept.
 const UNKNOWN_LEN_MAX: usize = 100;
 
@@ -66,7 +66,7 @@ fn read_members(line: &[u8]) -> Result<BTreeMap<Cow<'_, str>, &RawValue>, Reques
     }
 }
 
-fn change(kind: &str) -> Option<EventKind> {
+pub(crate) fn change(kind: &str) -> Option<EventKind> {
     match kind {
         "ADDED" => Some(EventKind::Added),
         "MODIFIED" => Some(EventKind::Modified),
@@ -80,12 +80,16 @@ fn read_object<O: Decode<Json>>(
     object: &[u8],
     options: &DecodeOptions,
 ) -> Result<WatchEvent<O>, ItemError> {
-    let object = read_item(object, options)?;
-    Ok(match kind {
+    Ok(event(kind, read_item(object, options)?))
+}
+
+/// The event of a change.
+pub(crate) fn event<O>(kind: EventKind, object: O) -> WatchEvent<O> {
+    match kind {
         EventKind::Added => WatchEvent::Added(object),
         EventKind::Modified => WatchEvent::Modified(object),
         EventKind::Deleted => WatchEvent::Deleted(object),
-    })
+    }
 }
 
 /// A bookmark of another kind of object, or without a version, says nothing; it is skipped as unknown.
@@ -96,17 +100,22 @@ fn read_bookmark<O>(object: &str, types: Option<&Types>) -> WatchEvent<O> {
         (Value::String(value), Some(types)) => !types.admits(name, value),
         _ => false,
     });
-    match (foreign, metadata["resourceVersion"].as_str().unwrap_or_default()) {
-        (Some(name), _) => unknown(format!("BOOKMARK of {name} {}", object[name])),
+    let foreign = foreign.map(|name| format!("{name} {}", object[name]));
+    let version = metadata["resourceVersion"].as_str().unwrap_or_default();
+    bookmark(foreign, version, metadata["annotations"][INITIAL_EVENTS_END] == "true")
+}
+
+/// A bookmark; `foreign` is what it says of its type that is not what was asked for.
+pub(crate) fn bookmark<O>(foreign: Option<String>, version: &str, initial_events_end: bool) -> WatchEvent<O> {
+    match (foreign, version) {
+        (Some(what), _) => unknown(format!("BOOKMARK of {what}")),
         (None, "") => unknown("BOOKMARK without a resourceVersion".to_owned()),
-        (None, version) => WatchEvent::Bookmark {
-            resource_version: version.to_owned(),
-            initial_events_end: metadata["annotations"][INITIAL_EVENTS_END] == "true",
-        },
+        (None, version) => WatchEvent::Bookmark { resource_version: version.to_owned(), initial_events_end },
     }
 }
 
-fn unknown<O>(mut kind: String) -> WatchEvent<O> {
+/// An event of a type that is not known.
+pub(crate) fn unknown<O>(mut kind: String) -> WatchEvent<O> {
     cut(&mut kind, UNKNOWN_LEN_MAX);
     WatchEvent::Unknown { kind }
 }

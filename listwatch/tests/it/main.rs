@@ -2,6 +2,7 @@
 
 mod fake;
 mod mock;
+mod protobuf;
 mod requests;
 mod socket;
 mod streaming;

@@ -23,6 +23,7 @@ pub mod keys;
 pub mod list_splitter;
 pub mod paths;
 mod pieces;
+pub mod protobuf;
 pub mod query;
 pub mod selectors;
 pub mod store;
@@ -61,12 +62,13 @@ fn run<'a, I: Arbitrary<'a>>(bytes: &'a [u8], check: impl FnOnce(I)) {
 }
 
 /// All of them.
-pub const ALL: [Property; 9] = [
+pub const ALL: [Property; 10] = [
     Property { name: "answers", run: |bytes| run(bytes, answers::check) },
     Property { name: "delta_fifo", run: |bytes| run(bytes, delta_fifo::check) },
     Property { name: "keys", run: |bytes| run(bytes, keys::check) },
     Property { name: "list_splitter", run: |bytes| run(bytes, list_splitter::check) },
     Property { name: "paths", run: |bytes| run(bytes, paths::check) },
+    Property { name: "protobuf", run: |bytes| run(bytes, protobuf::check) },
     Property { name: "query", run: |bytes| run(bytes, query::check) },
     Property { name: "selectors", run: |bytes| run(bytes, selectors::check) },
     Property { name: "store", run: |bytes| run(bytes, store::check) },

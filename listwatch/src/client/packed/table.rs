@@ -1,70 +1,99 @@
-//! PURE. The table behind the JSON text of a packed object: where in the text its id, labels and owners stand.
+//! PURE. The table behind the bytes of a packed object: where in them its id, labels and owners stand.
 //!
-//! It lies in the same allocation, and is text itself (numbers in base 128, in ASCII), so that the whole is an
-//! `Arc<str>` and its parts are found without checking them again.
+//! It lies in the same allocation.
 //!
 //! ```text
-//! JSON | strings that the JSON holds with escapes, without them | numbers | where the numbers begin
+//! object | strings that the object holds with escapes, without them | numbers | where the numbers begin
 //! ```
-//! The numbers: length of the JSON; start and length of namespace, name, uid and version; generation (two halves);
-//! flags; count of labels; count of owners; for each label start and length of name and value, sorted by name; for
-//! each owner the same of API version, kind, name and uid, and whether it controls.
+//! The numbers, of two bytes each, or of four where the whole is longer than two can say: length of the object; start and
+//! length of namespace, name, uid and version; generation (four quarters); flags; count of labels; count of owners; for each label start and length of name and
+//! value, sorted by name; for each owner the same of API version, kind, name and uid, and whether it controls.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use kubewire_indexer::Id;
 
 use super::OwnerReference;
 use super::parts::Parts;
+use crate::client::codec::Format;
 use crate::client::text::Text;
 
-/// Bytes of a number: seven bits each.
-const NUMBER_LEN: usize = 5;
-/// Numbers, and so the lengths of texts, are below this.
-pub(super) const NUMBER_LIMIT: u64 = 1 << (7 * NUMBER_LEN);
+/// Bytes of the last number, which holds twice where the numbers begin, and one more where they are wide.
+const LAST_LEN: usize = size_of::<u32>();
+/// The greatest number, and so the greatest length of it all.
+pub(super) const NUMBER_MAX: usize = i32::MAX as usize;
 
-const JSON_LEN: usize = 0;
+const OBJECT_LEN: usize = 0;
 const NAMESPACE: usize = 1;
 const NAME: usize = 3;
 const UID: usize = 5;
 const VERSION: usize = 7;
 const GENERATION: usize = 9;
-const FLAGS: usize = 11;
-const LABEL_COUNT: usize = 12;
-const OWNER_COUNT: usize = 13;
-const LABELS: usize = 14;
+const FLAGS: usize = 13;
+const LABEL_COUNT: usize = 14;
+const OWNER_COUNT: usize = 15;
+const LABELS: usize = 16;
 
 const NUMBERS_A_LABEL: usize = 4;
 const NUMBERS_AN_OWNER: usize = 9;
 
-const HAS_GENERATION: u64 = 1;
-const BEING_DELETED: u64 = 2;
+const HAS_GENERATION: u32 = 1;
+const BEING_DELETED: u32 = 2;
+const IS_PROTOBUF: u32 = 4;
 
-/// The table of one text.
+/// The table of one object.
 #[derive(Clone, Copy)]
 pub(super) struct Table<'a> {
-    text: &'a str,
+    bytes: &'a [u8],
     /// Where the numbers begin.
     start: usize,
+    width: Width,
+}
+
+/// How long the numbers of a table are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Width {
+    Narrow,
+    Wide,
+}
+
+impl Width {
+    /// That of an object with its strings of this length; what it needs of them is less.
+    fn of(len: usize) -> Self {
+        if u16::try_from(len).is_ok() { Self::Narrow } else { Self::Wide }
+    }
+
+    fn len(self) -> usize {
+        match self {
+            Self::Narrow => size_of::<u16>(),
+            Self::Wide => size_of::<u32>(),
+        }
+    }
 }
 
 impl<'a> Table<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
-        let start = number(text, text.len() - NUMBER_LEN) as usize;
-        Self { text, start }
+    pub(super) fn of(bytes: &'a [u8]) -> Self {
+        let last = u32::from_le_bytes(array(bytes, bytes.len() - LAST_LEN));
+        let width = if last & 1 == 0 { Width::Narrow } else { Width::Wide };
+        Self { bytes, start: (last >> 1) as usize, width }
     }
 
-    pub(super) fn json(self) -> &'a str {
-        &self.text[..self.number(JSON_LEN) as usize]
+    pub(super) fn object(self) -> &'a [u8] {
+        &self.bytes[..self.number(OBJECT_LEN) as usize]
+    }
+
+    pub(super) fn format(self) -> Format {
+        if self.number(FLAGS) & IS_PROTOBUF == 0 { Format::Json } else { Format::Protobuf }
     }
 
     pub(super) fn id(self) -> Id<'a> {
-        Id::new(self.part(NAMESPACE), self.part(NAME)).uid(self.part(UID)).resource_version(self.part(VERSION))
+        Id::new(self.text(NAMESPACE), self.text(NAME)).uid(self.text(UID)).resource_version(self.text(VERSION))
     }
 
     pub(super) fn generation(self) -> Option<i64> {
-        let bits = self.number(GENERATION) << 32 | self.number(GENERATION + 1);
-        (self.number(FLAGS) & HAS_GENERATION != 0).then_some(bits as i64)
+        let bits = (0..4).fold(0_u64, |bits, quarter| bits << 16 | u64::from(self.number(GENERATION + quarter)));
+        (self.number(FLAGS) & HAS_GENERATION != 0).then_some(bits.cast_signed())
     }
 
     pub(super) fn is_being_deleted(self) -> bool {
@@ -78,16 +107,16 @@ impl<'a> Table<'a> {
     /// Name and value of a label.
     pub(super) fn label(self, index: usize) -> (&'a str, &'a str) {
         let at = LABELS + index * NUMBERS_A_LABEL;
-        (self.part(at), self.part(at + 2))
+        (self.text(at), self.text(at + 2))
     }
 
     pub(super) fn find_label(self, name: &str) -> Option<&'a str> {
         let (mut low, mut high) = (0, self.label_count());
         while low < high {
             let middle = low.midpoint(high);
-            let (other, value) = self.label(middle);
-            match other.cmp(name) {
-                std::cmp::Ordering::Equal => return Some(value),
+            let at = LABELS + middle * NUMBERS_A_LABEL;
+            match self.part(at).cmp(name.as_bytes()) {
+                std::cmp::Ordering::Equal => return Some(self.text(at + 2)),
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
             }
@@ -102,91 +131,132 @@ impl<'a> Table<'a> {
     pub(super) fn owner(self, index: usize) -> OwnerReference<'a> {
         let at = LABELS + self.label_count() * NUMBERS_A_LABEL + index * NUMBERS_AN_OWNER;
         OwnerReference {
-            api_version: self.part(at),
-            kind: self.part(at + 2),
-            name: self.part(at + 4),
-            uid: self.part(at + 6),
+            api_version: self.text(at),
+            kind: self.text(at + 2),
+            name: self.text(at + 4),
+            uid: self.text(at + 6),
             controller: self.number(at + 8) != 0,
         }
     }
 
-    fn part(self, index: usize) -> &'a str {
+    /// A part as text. It was one when it was packed.
+    fn text(self, index: usize) -> &'a str {
+        str::from_utf8(self.part(index)).unwrap_or_default()
+    }
+
+    fn part(self, index: usize) -> &'a [u8] {
         let start = self.number(index) as usize;
-        &self.text[start..start + self.number(index + 1) as usize]
+        &self.bytes[start..start + self.number(index + 1) as usize]
     }
 
-    fn number(self, index: usize) -> u64 {
-        number(self.text, self.start + index * NUMBER_LEN)
+    fn number(self, index: usize) -> u32 {
+        let at = self.start + index * self.width.len();
+        match self.width {
+            Width::Narrow => u16::from_le_bytes(array(self.bytes, at)).into(),
+            Width::Wide => u32::from_le_bytes(array(self.bytes, at)),
+        }
     }
 }
 
-fn number(text: &str, at: usize) -> u64 {
-    let digits = &text.as_bytes()[at..at + NUMBER_LEN];
-    digits.iter().rev().fold(0, |number, digit| number << 7 | u64::from(*digit))
-}
-
-fn push_number(text: &mut String, number: u64) {
-    debug_assert!(number < NUMBER_LIMIT, "texts are checked to be shorter");
-    text.extend((0..NUMBER_LEN).map(|digit| char::from((number >> (7 * digit) & 0x7f) as u8)));
+fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let mut array = [0; N];
+    array.copy_from_slice(&bytes[at..at + N]);
+    array
 }
 
 impl Parts<'_> {
-    /// The JSON text without what is to be cut out, and the table behind it.
-    pub(super) fn into_text(mut self) -> String {
+    /// The object without what is left out of it, and the table behind it: one allocation, of just that length.
+    pub(super) fn pack(mut self, format: Format) -> Arc<[u8]> {
         self.sort_labels();
-        let numbers = LABELS + self.labels.len() * NUMBERS_A_LABEL + self.owners.len() * NUMBERS_AN_OWNER + 1;
-        let mut text = String::with_capacity(self.json.len() + numbers * NUMBER_LEN);
-        let mut from = 0;
-        for cut in &self.cuts {
-            text.push_str(&self.json[from..cut.start]);
-            from = cut.end;
-        }
-        text.push_str(&self.json[from..]);
+        let object_len = self.edits.len_of(self.wire.len());
+        let escaped: usize = self.texts().map(|text| if let Cow::Owned(text) = &text.0 { text.len() } else { 0 }).sum();
+        let numbers = LABELS + self.labels.len() * NUMBERS_A_LABEL + self.owners.len() * NUMBERS_AN_OWNER;
+        let start = object_len + escaped;
+        // There are fewer labels and owners than bytes.
+        let width = Width::of(start);
 
-        let mut table = Vec::with_capacity(numbers);
-        table.push(text.len() as u64);
-        for part in [&self.namespace, &self.name, &self.uid, &self.resource_version] {
-            self.push_part(&mut text, &mut table, part);
-        }
-        let generation = self.generation.unwrap_or_default() as u64;
+        let len = start + numbers * width.len() + LAST_LEN;
+        let mut packed: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
+        let bytes = Arc::get_mut(&mut packed).unwrap_or_else(|| unreachable!("nobody else has it yet"));
+        let (bytes, last) = bytes.split_at_mut(len - LAST_LEN);
+        last.copy_from_slice(&((start as u32) << 1 | u32::from(width == Width::Wide)).to_le_bytes());
+        let (object, table) = bytes.split_at_mut(start);
+        let mut writer = Writer { object, object_at: 0, table, table_at: 0, width };
+        self.edits.pieces(self.wire).for_each(|piece| writer.push_bytes(piece));
+        self.write_table(format, object_len, &mut writer);
+        packed
+    }
+
+    fn write_table(&self, format: Format, object_len: usize, writer: &mut Writer<'_>) {
+        let generation = self.generation.unwrap_or_default().cast_unsigned();
         let flags = if self.generation.is_some() { HAS_GENERATION } else { 0 }
-            | if self.being_deleted { BEING_DELETED } else { 0 };
-        table.extend([generation >> 32, generation & 0xffff_ffff, flags]);
-        table.extend([self.labels.len() as u64, self.owners.len() as u64]);
+            | if self.being_deleted { BEING_DELETED } else { 0 }
+            | if format == Format::Protobuf { IS_PROTOBUF } else { 0 };
+        writer.push_number(object_len);
+        for part in [&self.namespace, &self.name, &self.uid, &self.resource_version] {
+            self.write_part(part, writer);
+        }
+        for quarter in [48, 32, 16, 0] {
+            writer.push_number((generation >> quarter) as usize & 0xffff);
+        }
+        writer.push_number(flags as usize);
+        writer.push_number(self.labels.len());
+        writer.push_number(self.owners.len());
         for (name, value) in &self.labels {
-            self.push_part(&mut text, &mut table, name);
-            self.push_part(&mut text, &mut table, value);
+            self.write_part(name, writer);
+            self.write_part(value, writer);
         }
         for owner in &self.owners {
             for part in [&owner.api_version, &owner.kind, &owner.name, &owner.uid] {
-                self.push_part(&mut text, &mut table, part);
+                self.write_part(part, writer);
             }
-            table.push(owner.controller.into());
+            writer.push_number(owner.controller.into());
         }
-
-        let start = text.len() as u64;
-        for number in table {
-            push_number(&mut text, number);
-        }
-        push_number(&mut text, start);
-        text
     }
 
-    /// Start and length of a part: where it stands in the JSON, or else in a copy that is put behind that.
-    fn push_part(&self, text: &mut String, table: &mut Vec<u64>, part: &Text<'_>) {
+    /// Start and length of a part: where it stands in the object, or else in a copy that is put behind that.
+    fn write_part(&self, part: &Text<'_>, writer: &mut Writer<'_>) {
         let start = match &part.0 {
             Cow::Borrowed("") => 0,
-            Cow::Borrowed(part) => self.moved(self.offset(part)),
+            Cow::Borrowed(part) => self.edits.moved(self.offset(part)),
             Cow::Owned(part) => {
-                text.push_str(part);
-                text.len() - part.len()
+                let start = writer.object_at;
+                writer.push_bytes(part.as_bytes());
+                start
             }
         };
-        table.extend([start as u64, part.0.len() as u64]);
+        writer.push_number(start);
+        writer.push_number(part.0.len());
     }
 
-    /// Where a place in the JSON is found once everything is cut out.
-    fn moved(&self, offset: usize) -> usize {
-        offset - self.cuts.iter().take_while(|cut| cut.end <= offset).map(ExactSizeIterator::len).sum::<usize>()
+    /// All that the table tells of.
+    fn texts(&self) -> impl Iterator<Item = &Text<'_>> {
+        let id = [&self.namespace, &self.name, &self.uid, &self.resource_version];
+        let labels = self.labels.iter().flat_map(|(name, value)| [name, value]);
+        let owners = self.owners.iter().flat_map(|owner| [&owner.api_version, &owner.kind, &owner.name, &owner.uid]);
+        id.into_iter().chain(labels).chain(owners)
+    }
+}
+
+/// Fills the two halves of a packed object.
+struct Writer<'a> {
+    object: &'a mut [u8],
+    object_at: usize,
+    table: &'a mut [u8],
+    table_at: usize,
+    width: Width,
+}
+
+impl Writer<'_> {
+    fn push_bytes(&mut self, bytes: &[u8]) {
+        self.object[self.object_at..self.object_at + bytes.len()].copy_from_slice(bytes);
+        self.object_at += bytes.len();
+    }
+
+    fn push_number(&mut self, number: usize) {
+        let len = self.width.len();
+        debug_assert!((number as u64) >> (8 * len) == 0, "no number is greater than the length of the object");
+        self.table[self.table_at..self.table_at + len].copy_from_slice(&(number as u32).to_le_bytes()[..len]);
+        self.table_at += len;
     }
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::client::protobuf::written::{bytes, varint_field};
 
 fn packed(json: &str) -> Packed<Pod> {
     Packed::from_json(json.as_bytes()).unwrap()
@@ -40,7 +41,7 @@ fn missing_and_null_parts_are_empty() {
         assert_eq!(pod.id(), Id::default(), "{json}");
         assert_eq!((pod.labels().len(), pod.owner_references().len()), (0, 0));
         assert_eq!((pod.generation(), pod.is_being_deleted(), pod.label("a")), (None, false, None));
-        assert_eq!(pod.json(), json);
+        assert_eq!(pod.json(), Some(json));
     }
 }
 
@@ -59,7 +60,7 @@ fn managed_fields_are_cut_out_wherever_they_stand() {
     ];
     for (json, cut) in table {
         let pod = packed(json);
-        assert_eq!(pod.json(), cut);
+        assert_eq!(pod.json(), Some(cut));
         assert_eq!(pod.id().name, if cut.contains("name\"") { "x" } else { "" }, "{json}");
     }
 }
@@ -120,7 +121,8 @@ fn named_fields_are_cut_out_too_and_the_kind_is_checked() {
     options.drop.add(&["status"]);
     let json = r#"{"metadata":{"labels":{"a":"1","b":"2"}},"spec":{"containers":[{"env":[1]},{"name":"c","env":[]},7]},"status":{}}"#;
     let pod = Packed::<Pod>::pack(json.as_bytes(), &options).unwrap();
-    assert_eq!(pod.json(), r#"{"metadata":{"labels":{"a":"1"}},"spec":{"containers":[{},{"name":"c"},7]}}"#);
+    let cut = r#"{"metadata":{"labels":{"a":"1"}},"spec":{"containers":[{},{"name":"c"},7]}}"#;
+    assert_eq!(pod.json(), Some(cut));
     assert_eq!(pod.labels().collect::<Vec<_>>(), [("a", "1")]);
 
     options.types =
@@ -146,8 +148,123 @@ fn an_object_takes_its_text_and_little_more() {
     pod.metadata.labels = Some((0..5).map(|index| (format!("l{index}"), "v".repeat(20))).collect());
     let packed = Packed::of(&pod).unwrap();
     assert_eq!(packed.decode().unwrap(), pod);
-    assert!(packed.size() < packed.json().len() + 220, "{} of {}", packed.size(), packed.json().len());
+    let len = packed.json().unwrap().len();
+    assert!(packed.size() < len + 180, "{} of {len}", packed.size());
     assert_eq!(size_of::<Packed<Pod>>(), 16);
+}
+
+#[test]
+fn of_a_message_the_same_is_noted_and_managed_fields_are_cut_out() {
+    let owner =
+        [bytes(1, "ReplicaSet"), bytes(3, "r"), bytes(4, "v"), bytes(5, "apps/v1"), varint_field(6, 1)].concat();
+    let label = |name: &str, value: &str| bytes(11, [bytes(1, name), bytes(2, value)].concat());
+    let kept = [
+        bytes(1, "a"),
+        bytes(3, "n"),
+        bytes(5, "u"),
+        bytes(6, "7"),
+        varint_field(7, 3),
+        bytes(9, varint_field(1, 1_700_000_000)),
+        label("z", "1"),
+        label("app", "old"),
+        label("app", "web"),
+        bytes(13, owner),
+        bytes(13, bytes(3, "s")),
+    ]
+    .concat();
+    let spec = bytes(2, bytes(10, "n1"));
+    let managed = bytes(17, "x".repeat(300));
+    let whole = [bytes(1, [&managed[..], &kept, &managed].concat()), spec.clone()].concat();
+    let pod = Packed::<Pod>::from_protobuf(&whole).unwrap();
+    assert_eq!(pod.protobuf(), Some(&[bytes(1, &kept), spec].concat()[..]));
+    assert_eq!(pod.json(), None);
+    assert_eq!(pod.id(), Id::new("n", "a").uid("u").resource_version("7"));
+    assert_eq!((pod.generation(), pod.is_being_deleted()), (Some(3), true));
+    assert_eq!(pod.labels().collect::<Vec<_>>(), [("app", "web"), ("z", "1")]);
+    assert_eq!((pod.label("app"), pod.label("a")), (Some("web"), None));
+    let owner = OwnerReference { api_version: "apps/v1", kind: "ReplicaSet", name: "r", uid: "v", controller: true };
+    assert_eq!(pod.owner_references().collect::<Vec<_>>(), [owner, OwnerReference { name: "s", ..Default::default() }]);
+}
+
+#[test]
+fn a_packed_message_decodes_to_what_names_its_fields_and_tells_what_it_is_not() {
+    let message = [bytes(1, [bytes(1, "a"), bytes(6, "7")].concat()), bytes(2, bytes(10, "n1"))].concat();
+    let pod = Packed::<crate::Pb<k8s_pb::api::core::v1::Pod>>::from_protobuf(&message).unwrap();
+    assert_eq!(pod.decode().unwrap().spec.as_ref().unwrap().node_name(), "n1");
+    assert_eq!(pod.message::<k8s_pb::api::core::v1::Pod>().unwrap(), pod.decode().unwrap().0);
+    // A type of k8s-openapi cannot be read from it.
+    let pod = Packed::<Pod>::from_protobuf(&message).unwrap();
+    for error in [pod.decode().unwrap_err(), pod.peek::<Value>().unwrap_err()] {
+        assert_eq!((error.key.as_ref().unwrap().as_str(), error.resource_version.as_deref()), ("a", Some("7")));
+        assert!(error.message.contains("came as protobuf"), "{error}");
+    }
+    let error = packed(r#"{"metadata":{"name":"a"}}"#).message::<crate::messages::ObjectMeta>().unwrap_err();
+    assert_eq!(error.key.unwrap().as_str(), "a");
+    assert!(error.message.contains("came as JSON"), "{}", error.message);
+}
+
+#[test]
+fn missing_parts_of_a_message_are_empty_and_two_metadata_come_together() {
+    for message in [&b""[..], b"\x0a\x00", b"\x12\x00"] {
+        let pod = Packed::<Pod>::from_protobuf(message).unwrap();
+        assert_eq!((pod.id(), pod.generation(), pod.is_being_deleted()), (Id::default(), None, false));
+        assert_eq!((pod.labels().len(), pod.owner_references().len(), pod.protobuf()), (0, 0, Some(message)));
+    }
+    let parts = [bytes(1, bytes(1, "x")), bytes(1, [bytes(17, "m"), bytes(1, "y"), bytes(3, "n")].concat())].concat();
+    assert_eq!(Packed::<Pod>::from_protobuf(&parts).unwrap().id(), Id::new("n", "y"));
+}
+
+#[test]
+fn messages_whose_metadata_cannot_be_read_are_refused() {
+    for metadata in [
+        bytes(1, b"\xff"),
+        varint_field(1, 1),
+        bytes(7, "x"),
+        bytes(11, b"\x0a\x05"),
+        bytes(11, bytes(1, b"\xff")),
+        bytes(13, varint_field(1, 1)),
+        b"\x0b".to_vec(),
+        b"\x0a\x05x".to_vec(),
+    ] {
+        assert!(Packed::<Pod>::from_protobuf(&bytes(1, &metadata)).is_err(), "{metadata:?}");
+    }
+    for message in [varint_field(1, 1), b"\x0a\x05".to_vec(), b"\x07".to_vec()] {
+        assert!(Packed::<Pod>::from_protobuf(&message).is_err(), "{message:?}");
+    }
+    let message = bytes(1, [bytes(1, "x"), bytes(3, "n"), bytes(7, "1")].concat());
+    assert_eq!(Packed::<Pod>::from_protobuf(&message).unwrap_err().key.unwrap().as_str(), "n/x");
+}
+
+#[test]
+fn named_fields_of_the_metadata_are_cut_out_of_messages_too() {
+    let mut options = DecodeOptions::default();
+    options.drop.add(&["metadata", "annotations"]);
+    options.drop.add(&["metadata", "labels"]);
+    assert_eq!(options.drop.beyond_metadata(), None);
+    let entry = [bytes(1, "k"), bytes(2, "v")].concat();
+    let metadata = [bytes(1, "x"), bytes(11, &entry), bytes(12, &entry), bytes(14, "f"), bytes(17, "m")].concat();
+    let pod = Packed::<Pod>::pack_message(&bytes(1, metadata), &options).unwrap();
+    assert_eq!(pod.protobuf(), Some(&bytes(1, [bytes(1, "x"), bytes(14, "f")].concat())[..]));
+    assert_eq!(pod.labels().len(), 0);
+    options.drop.add(&["metadata", "labels", "a"]);
+    options.drop.add(&["spec"]);
+    assert_eq!(options.drop.beyond_metadata(), Some("metadata.labels.a"));
+}
+
+#[test]
+fn long_objects_have_the_same_table_with_wider_numbers() {
+    for len in [65_400, 65_535, 65_536, 200_000] {
+        let long = "x".repeat(len);
+        let pod = packed(&format!(
+            r#"{{"spec":"{long}","metadata":{{"name":"a\"","generation":-2,"labels":{{"b":"2","a":"1"}},"ownerReferences":[{{"uid":"u"}}]}}}}"#
+        ));
+        assert_eq!((pod.id().name, pod.generation()), ("a\"", Some(-2)), "{len}");
+        assert_eq!(pod.labels().collect::<Vec<_>>(), [("a", "1"), ("b", "2")]);
+        assert_eq!(pod.owner_references().next().unwrap().uid, "u");
+        let message = [bytes(2, long), bytes(1, [bytes(1, "a"), varint_field(7, u64::MAX)].concat())].concat();
+        let pod = Packed::<Pod>::from_protobuf(&message).unwrap();
+        assert_eq!((pod.id().name, pod.generation()), ("a", Some(-1)), "{len}");
+    }
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -187,14 +304,48 @@ proptest! {
             prop_assert_eq!(packed.label(name), Some(value.as_str()));
         }
         object["metadata"].as_object_mut().unwrap().remove("managedFields");
-        prop_assert_eq!(serde_json::from_str::<Value>(packed.json()).unwrap(), object);
+        prop_assert_eq!(serde_json::from_str::<Value>(packed.json().unwrap()).unwrap(), object);
     }
 
     #[test]
     fn hostile_bytes_are_refused_or_packed_but_never_a_panic(bytes in "[{}\\[\\],:\"a1 ]{0,40}", inside in any::<bool>()) {
         let json = if inside { format!(r#"{{"metadata":{{"managedFields":{bytes}}}}}"#) } else { bytes };
         if let Ok(packed) = Packed::<Value>::from_json(json.as_bytes()) {
-            prop_assert!(serde_json::from_str::<Value>(packed.json()).is_ok(), "{} of {}", packed.json(), json);
+            prop_assert!(serde_json::from_str::<Value>(packed.json().unwrap()).is_ok(), "{:?} of {}", packed.json(), json);
+        }
+    }
+
+    #[test]
+    fn any_message_stays_what_it_was_without_its_managed_fields(
+        name in "[a-zé]{0,6}",
+        labels in proptest::collection::btree_map("[a-c/é]{1,3}", "[a-z]{0,4}", 0..20),
+        managed in proptest::collection::vec("[a-z]{0,200}", 0..3),
+        seed in any::<[u8; 2]>(),
+    ) {
+        let mut fields = vec![bytes(1, &name), bytes(8, ""), varint_field(7, seed[0].into())];
+        fields.extend(labels.iter().map(|(name, value)| bytes(11, [bytes(1, name), bytes(2, value)].concat())));
+        let kept = fields.concat();
+        for (index, managed) in managed.iter().enumerate() {
+            fields.insert((usize::from(seed[1]) * (index + 1)) % (fields.len() + 1), bytes(17, managed));
+        }
+        let spec = bytes(2, "spec");
+        let packed = Packed::<Value>::from_protobuf(&[bytes(1, fields.concat()), spec.clone()].concat()).unwrap();
+        prop_assert_eq!(packed.protobuf(), Some(&[bytes(1, kept), spec].concat()[..]));
+        prop_assert_eq!(packed.id().name, name);
+        let expected: Vec<_> = labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        prop_assert_eq!(packed.labels().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn hostile_messages_are_refused_or_packed_but_never_a_panic(
+        hostile in proptest::collection::vec(any::<u8>(), 0..40),
+        inside in any::<bool>(),
+    ) {
+        let message = if inside { bytes(1, hostile) } else { hostile };
+        if let Ok(packed) = Packed::<Value>::from_protobuf(&message) {
+            prop_assert!(packed.protobuf().unwrap().len() <= message.len());
+            let _ = (packed.id(), packed.labels().count(), packed.owner_references().count());
+            prop_assert!(Packed::<Value>::from_protobuf(packed.protobuf().unwrap()).is_ok());
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Each property, for random inputs of the right shape and for random bytes.
 
-use kubewire_properties::{ALL, answers, keys, list_splitter, paths, query, selectors, watch_lines};
+use kubewire_properties::{ALL, answers, keys, list_splitter, paths, protobuf, query, selectors, watch_lines};
 use proptest::prelude::*;
 
-use crate::shapes::{cuts, failure_body, list_body, name, selector, time, watch_body};
+use crate::shapes::{cuts, failure_body, list_body, name, protobuf_body, selector, time, watch_body};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
@@ -16,6 +16,15 @@ proptest! {
     #[test]
     fn a_watch_is_the_same_however_it_is_cut_and_quickly_or_slowly_read(cuts in cuts(), body in watch_body()) {
         watch_lines::check((cuts, &body));
+    }
+
+    #[test]
+    fn protobuf_is_the_same_however_it_is_cut_and_what_prost_reads(
+        cuts in cuts(),
+        form in 0..4_u8,
+        body in protobuf_body(),
+    ) {
+        protobuf::check((cuts, form, &body));
     }
 
     #[test]

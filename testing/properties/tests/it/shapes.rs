@@ -187,3 +187,53 @@ pub(crate) fn time() -> impl Strategy<Value = String> {
     ];
     prop_oneof![3 => select(TIMES).prop_map(str::to_owned), 1 => any::<u32>().prop_map(|n| n.to_string()), 1 => any::<String>()]
 }
+
+/// A protobuf message of the fields that objects, lists and events have: right, or nearly so.
+fn message() -> impl Strategy<Value = Vec<u8>> {
+    let leaf = prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..8),
+        select(&["", "x", "7", "ADDED", "BOOKMARK", "ERROR", "v1", "Thing", "Status", "ThingList"][..])
+            .prop_map(|text| text.as_bytes().to_vec()),
+    ];
+    leaf.prop_recursive(5, 40, 8, |inner| {
+        let field = (1..18_u8, any::<u8>(), 0..8_u8, inner).prop_map(|(tag, number, kind, value)| match kind {
+            0 => [&key(tag, 0)[..], &[number & 0x7f]].concat(),
+            1 => [&key(tag, 2)[..], &[number], &value].concat(),
+            2 => [&key(tag, 2)[..], &envelope(&value)].concat(),
+            _ => [&key(tag, 2)[..], &length(&value), &value].concat(),
+        });
+        prop::collection::vec(field, 0..8).prop_map(|fields| fields.concat())
+    })
+}
+
+/// What stands before a value.
+fn key(tag: u8, wire_type: u8) -> Vec<u8> {
+    let key = u16::from(tag) << 3 | u16::from(wire_type);
+    if key < 128 { vec![key as u8] } else { vec![key as u8 | 0x80, (key >> 7) as u8] }
+}
+
+fn length(value: &[u8]) -> Vec<u8> {
+    let len = value.len();
+    if len < 128 {
+        vec![len as u8]
+    } else {
+        vec![len as u8 | 0x80, ((len >> 7) & 0x7f) as u8 | 0x80, (len >> 14) as u8]
+    }
+}
+
+/// A message as the value of a field, in an envelope.
+fn envelope(message: &[u8]) -> Vec<u8> {
+    let inside = [&b"k8s\0\x12"[..], &length(message), message].concat();
+    [&length(&inside)[..], &inside].concat()
+}
+
+/// A list, a watch or an object in protobuf.
+pub(crate) fn protobuf_body() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        message(),
+        message().prop_map(|raw| [&b"k8s\0\x12"[..], &length(&raw), &raw].concat()),
+        prop::collection::vec(message(), 0..4).prop_map(|frames| {
+            frames.iter().flat_map(|frame| [&(frame.len() as u32).to_be_bytes()[..], frame].concat()).collect()
+        }),
+    ]
+}

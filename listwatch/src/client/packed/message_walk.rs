@@ -1,0 +1,82 @@
+//! PURE. Reads through the message of an object in protobuf once: notes what identifies it, and finds what is to be
+//! cut out. What lies beside its metadata is passed over by its length.
+
+use super::parts::{Owner, Parts};
+use super::table::NUMBER_MAX;
+use crate::client::protobuf::item::item_error;
+use crate::client::protobuf::metadata::{
+    DELETION_TIMESTAMP, GENERATION, LABELS, MANAGED_FIELDS, METADATA, NAME, NAMESPACE, OWNER_REFERENCES,
+    RESOURCE_VERSION, UID, map_entry,
+};
+use crate::client::protobuf::wire::{Field, Fields, Malformed};
+use crate::client::text::Text;
+use crate::{DecodeOptions, ItemError};
+
+/// Reads a whole message.
+pub(super) fn read<'a>(message: &'a [u8], options: &DecodeOptions) -> Result<Parts<'a>, ItemError> {
+    if message.len() > NUMBER_MAX / 2 {
+        return Err(item_error(message, "the object is too long to be packed".to_owned()));
+    }
+    let mut parts = Parts::of(message);
+    let tags = options.drop.metadata_tags() | 1 << MANAGED_FIELDS;
+    match read_object(&mut parts, tags) {
+        Ok(()) => Ok(parts),
+        Err(error) => Err(item_error(message, error.to_string())),
+    }
+}
+
+fn read_object(parts: &mut Parts<'_>, dropped: u32) -> Result<(), Malformed> {
+    for field in Fields::new(parts.wire) {
+        let field = field?;
+        if field.tag == METADATA {
+            let metadata = field.message()?;
+            parts.edits.cut_fields(field.value_start..field.end - metadata.len(), metadata, dropped)?;
+            for field in Fields::new(metadata) {
+                let field = field?;
+                if dropped & 1u32.checked_shl(field.tag).unwrap_or(0) == 0 {
+                    take(parts, &field)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Takes a field of the metadata.
+fn take<'a>(parts: &mut Parts<'a>, field: &Field<'a>) -> Result<(), Malformed> {
+    match field.tag {
+        NAME => parts.name = text(field)?,
+        NAMESPACE => parts.namespace = text(field)?,
+        UID => parts.uid = text(field)?,
+        RESOURCE_VERSION => parts.resource_version = text(field)?,
+        GENERATION => parts.generation = Some(field.number()?.cast_signed()),
+        DELETION_TIMESTAMP => parts.being_deleted = true,
+        LABELS => {
+            let (name, value) = map_entry(field.message()?)?;
+            parts.labels.push((Text(name.into()), Text(value.into())));
+        }
+        OWNER_REFERENCES => parts.owners.push(read_owner(field.message()?)?),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn read_owner(message: &[u8]) -> Result<Owner<'_>, Malformed> {
+    let mut owner = Owner::default();
+    for field in Fields::new(message) {
+        let field = field?;
+        match field.tag {
+            1 => owner.kind = text(&field)?,
+            3 => owner.name = text(&field)?,
+            4 => owner.uid = text(&field)?,
+            5 => owner.api_version = text(&field)?,
+            6 => owner.controller = field.number()? != 0,
+            _ => {}
+        }
+    }
+    Ok(owner)
+}
+
+fn text<'a>(field: &Field<'a>) -> Result<Text<'a>, Malformed> {
+    field.text().map(|text| Text(text.into()))
+}
