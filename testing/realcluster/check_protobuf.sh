@@ -9,7 +9,7 @@ api_port=${API_PORT:-26543} etcd_port=${ETCD_PORT:-22479}
 cleanup() { "$here/down.sh" "$run"; rm -rf "$run"; }
 trap cleanup EXIT
 
-cargo build --quiet --example protobuf
+cargo build --quiet -p kubewire-examples --example protobuf
 example=${CARGO_TARGET_DIR:-target}/debug/examples/protobuf
 "$here/up.sh" "$run" "$api_port" "$etcd_port"
 

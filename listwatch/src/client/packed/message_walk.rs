@@ -49,7 +49,8 @@ fn take<'a>(parts: &mut Parts<'a>, field: &Field<'a>) -> Result<(), Malformed> {
         NAMESPACE => parts.namespace = text(field)?,
         UID => parts.uid = text(field)?,
         RESOURCE_VERSION => parts.resource_version = text(field)?,
-        GENERATION => parts.generation = Some(field.number()?.cast_signed()),
+        // Where JSON has none, there is a zero.
+        GENERATION => parts.generation = Some(field.number()?.cast_signed()).filter(|generation| *generation != 0),
         DELETION_TIMESTAMP => parts.being_deleted = true,
         LABELS => {
             let (name, value) = map_entry(field.message()?)?;

@@ -76,9 +76,9 @@ pub struct ObjectMeta {
     /// The version.
     #[prost(string, tag = "6")]
     pub resource_version: String,
-    /// The number of the present desired state.
-    #[prost(int64, optional, tag = "7")]
-    pub generation: Option<i64>,
+    /// The number of the present desired state; 0 where the resource counts none.
+    #[prost(int64, tag = "7")]
+    pub generation: i64,
     /// When the object was made.
     #[prost(message, optional, tag = "8")]
     pub creation_timestamp: Option<Time>,
