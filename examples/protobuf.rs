@@ -1,4 +1,4 @@
-//! Protobuf: the same objects in a third of the bytes, for the built-in resources.
+//! Protobuf: the same objects in half the bytes, for the built-in resources.
 //!
 //! ```text
 //! cargo run --example protobuf                          # a server in this process, which answers in JSON

@@ -70,7 +70,7 @@
 //!
 //! | representation | what it holds | needs |
 //! |---|---|---|
-//! | [`Packed<Pod>`](Packed) | everything, as its message; a third of the JSON | |
+//! | [`Packed<Pod>`](Packed) | everything, as its message | |
 //! | `Arc<PodTags>` | the fields of a struct of one's own that derives `prost::Message` and `Meta` | feature `prost`, see `messages` |
 //! | `Arc<PodMetadata>` | the same with `messages::ObjectMeta` as its one field, for [`ListWatch::metadata_only`] | feature `prost` |
 //! | `Arc<Pb<Pod>>` | everything, as a message of k8s-pb | feature `k8s-pb` |

@@ -105,7 +105,8 @@ impl<O: Object> ListWatch<O> {
 impl<O, C> ListWatch<O, C> {
     /// The same in another codec: [`Protobuf`](crate::Protobuf), [`ProtobufOrJson`](crate::ProtobufOrJson), [`Json`].
     ///
-    /// Built-in resources in protobuf cost a third of the bytes, and a fraction of the time to read.
+    /// A pod of 9.4 kB of JSON comes as 6.7 kB of protobuf (its managedFields stay JSON within it), and takes less than
+    /// 3 kB packed.
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;
