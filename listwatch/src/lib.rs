@@ -76,9 +76,10 @@
 //! | `Arc<Pb<Pod>>` | everything, as a message of k8s-pb | feature `k8s-pb` |
 //! | `Packed<Pb<Pod>>` | everything, as its message, which `decode` makes a message of k8s-pb of | feature `k8s-pb` |
 //!
-//! **A client that suits it**: [`client_from_config`], or [`ClientOptions`] with choices; [`ThrottleLayer`] is QPS
-//! and burst for any client. A client made by `Client::try_from` works too, but repeats requests that were answered
-//! by 429, 503 and 504 behind the scenes, for hours at worst, unless `Config::default_retry` is off.
+//! **A client that suits it**: [`client_from_config`], or [`ClientOptions`] with choices: [`Protocol`] and [`Http2`],
+//! gzip, QPS and burst, a user agent. [`ThrottleLayer`] is QPS and burst for any client. A client made by
+//! `Client::try_from` works too, but speaks HTTP/1.1 alone, and repeats requests that were answered by 429, 503 and 504
+//! behind the scenes, for hours at worst, unless `Config::default_retry` is off.
 //!
 //! # A fake in ten lines
 //!
@@ -128,9 +129,11 @@
 //!
 //! - A list or watch holds one piece of the body and one item, whatever the size of the whole. Each byte is looked at
 //!   once to find where items end, and once to decode them; decoding happens on the task that polls.
-//! - A watch that its server does not end is ended here, a little after the time it was asked to end at, and with it
-//!   its connection; so a dead connection costs that time at most.
-//! - kube-client speaks HTTP/1.1: each open watch has a connection of its own.
+//! - A watch that its server does not end is ended here, a little after the time it was asked to end at; so a dead
+//!   connection costs that time at most. With HTTP/2 pings notice one after 45 s of silence.
+//! - With HTTP/2, which is spoken where the server has it, 100 watches share a connection, and more get another. It takes
+//!   `rustls-tls`. With HTTP/1.1 each open watch has a connection of its own.
+//! - Nothing is compressed unless [`ClientOptions::gzip`] asks for it.
 //! - No TLS is chosen for the user: the features `rustls-tls` (with `ring` or `aws-lc-rs`) and `openssl-tls` pass
 //!   through to kube-client.
 //!
@@ -171,8 +174,8 @@ pub use kube_client;
 pub use client::messages;
 #[cfg(feature = "client")]
 pub use client::{
-    ClientOptions, Codec, Decode, DecodeOptions, Json, Limits, ListWatch, OwnerReference, Packed, Protobuf,
-    ProtobufOrJson, Represented, ThrottleLayer, Throttled, Timeouts, Unpack, client_from_config,
+    ClientOptions, Codec, Decode, DecodeOptions, Http2, Json, Limits, ListWatch, OwnerReference, Packed, Protobuf,
+    ProtobufOrJson, Protocol, Represented, ThrottleLayer, Throttled, Timeouts, Unpack, client_from_config,
 };
 #[cfg(feature = "k8s-pb")]
 pub use client::{Pb, PbResource};

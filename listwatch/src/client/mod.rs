@@ -4,6 +4,10 @@
 //! `status` and `retry_after` say what an answer of failure means. The body of a list goes through `list_splitter` to
 //! `decode`, and what remains to `list_head`; that of a watch through `line_splitter` to `watch_line`. For answers in
 //! protobuf the same stands in `protobuf`; `codec` says what is asked for, and the content type of the answer what it is.
+//!
+//! A client, from the outside in: `client_options` builds it, `gunzip` unpacks answers, `throttle_layer` makes requests
+//! wait, `reauth` adds credentials, `http_service` sends by HTTP/1.1 or over `shared_connections` of HTTP/2, which are
+//! `lanes` to it.
 
 mod client_options;
 mod codec;
@@ -13,6 +17,10 @@ mod excerpt;
 mod exchange;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod gunzip;
+mod http2;
+mod http_service;
+mod lanes;
 mod limits;
 mod line_splitter;
 mod list_body;
@@ -26,6 +34,7 @@ mod reauth;
 mod represented;
 mod retry_after;
 mod shaped;
+mod shared_connections;
 mod status;
 mod text;
 mod throttle_layer;
@@ -38,6 +47,7 @@ mod watch_line;
 pub use client_options::{ClientOptions, client_from_config};
 pub use codec::{Codec, Json, Protobuf, ProtobufOrJson};
 pub use decode::{Decode, DecodeOptions};
+pub use http2::{Http2, Protocol};
 pub use limits::{Limits, Timeouts};
 pub use list_watch::ListWatch;
 pub use packed::{OwnerReference, Packed, Unpack};

@@ -52,7 +52,8 @@
 //!   pod without containers is taken.
 //! - No server-side apply (415), no `managedFields` but those that a client sends, no watches of single paths (`/watch/…`), no
 //!   subresources but `status`.
-//! - Answers are JSON; request bodies may be protobuf, as kubectl sends them for some kinds. HTTP/1.1, without TLS.
+//! - Answers are JSON; request bodies may be protobuf, as kubectl sends them for some kinds. HTTP/1.1, or
+//!   HTTP/2 where the client begins with it (100 requests a connection, as the real server), without TLS.
 //! - `events` of the core group and of `events.k8s.io` are two collections.
 //! - CustomResourceDefinitions are not served: custom resources are registered at the start.
 //!

@@ -1,4 +1,5 @@
-//! The server on a port of the loopback interface: HTTP/1.1, one task a connection.
+//! The server on a port of the loopback interface: HTTP/1.1, or HTTP/2 where a client begins with that; one task a
+//! connection, and with HTTP/2 one more a request.
 
 use std::convert::Infallible;
 use std::io;
@@ -12,9 +13,9 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -153,16 +154,20 @@ async fn serve_connection(stream: TcpStream, inner: Arc<Inner>, number: u64) {
     let reset = CancellationToken::new();
     // A second handle to the socket, to say at its end that it shall be reset instead of closed.
     let Ok((stream, socket)) = duplicate(stream) else { return };
-    let service = service_fn(|request: Request<Incoming>| {
+    let ended = reset.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
         let (inner, reset) = (inner.clone(), reset.clone());
         async move { answer(&inner, request, number, reset).await }
     });
-    let connection = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new());
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS_MAX);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
     {
         let mut connection = pin!(connection);
         tokio::select! {
             biased;
-            () = reset.cancelled() => {}
+            () = ended.cancelled() => {}
             result = connection.as_mut() => {
                 if let Err(error) = result {
                     tracing::debug!(%error, number, "connection");
@@ -175,6 +180,9 @@ async fn serve_connection(stream: TcpStream, inner: Arc<Inner>, number: u64) {
     // `connection` is gone, so this is the last handle: closing it sends the reset.
     drop(socket);
 }
+
+/// How many requests a connection of HTTP/2 takes at once, as with the real server.
+const STREAMS_MAX: u32 = 100;
 
 fn duplicate(stream: TcpStream) -> io::Result<(TcpStream, std::net::TcpStream)> {
     let stream = stream.into_std()?;

@@ -44,6 +44,7 @@
 
 mod answer;
 mod asked;
+mod front;
 mod object;
 mod script;
 mod server;
@@ -53,6 +54,7 @@ mod truth;
 
 pub use answer::{Answer, Part};
 pub use asked::{Asked, Verb};
+pub use front::Front;
 pub use object::{Thing, event_line};
 pub use script::Script;
 pub use server::Server;

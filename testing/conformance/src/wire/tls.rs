@@ -113,6 +113,12 @@ impl Tls {
         *self.0.lock() = config(leaf, Some(clients));
     }
 
+    /// From now on it takes the first of these protocols that a client offers too (ALPN), such as `h2`, `http/1.1`.
+    pub fn takes(&self, protocols: &[&str]) {
+        let mut config = self.0.lock();
+        Arc::make_mut(&mut config).alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+    }
+
     pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<Box<dyn Duplex>> {
         let acceptor = TlsAcceptor::from(Arc::clone(&self.0.lock()));
         Ok(Box::new(acceptor.accept(stream).await?))

@@ -5,6 +5,7 @@ mod credentials;
 mod faults;
 mod half_open;
 mod handlers;
+mod http2;
 mod identity;
 mod lists;
 mod names;

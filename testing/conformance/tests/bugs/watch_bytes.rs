@@ -1,12 +1,16 @@
 //! What may come in a watch's body, byte by byte: B01, B08, B48.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use k8s_openapi::api::core::v1::Pod;
+use kube_client::Config;
 use kubewire_conformance::wire::{Server, Socket, Thing, event_line};
 use kubewire_informer::Delivery;
-use kubewire_listwatch::{ErrorClass, Limits, Packed};
+use kubewire_listwatch::{ClientOptions, ErrorClass, Limits, Packed};
 use serde_json::{Value, json};
 
 use crate::support::{Form, Options, Run, in_all_forms, over_socket, quick, within};
@@ -274,4 +278,39 @@ async fn a_compressed_watch_is_refused_in_words_and_tried_again() {
     let errors = run.errors();
     assert!(errors.len() == 2 && errors[0].contains("compressed (gzip)"), "{errors:?}");
     run.ends().await;
+}
+
+fn packed(text: impl AsRef<[u8]>) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text.as_ref()).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// B01: the same where it was asked for, cut in pieces of any width. A member that breaks off costs another watch, and
+/// no list.
+#[tokio::test]
+async fn a_compressed_list_and_watch_are_read_where_gzip_was_asked_for() {
+    let event = |kind, text| packed(event_line(kind, &Thing::parse(text).json()));
+    let list = r#"{"metadata":{"resourceVersion":"10"},"items":[{"metadata":{"name":"x","namespace":"ns1","uid":"u-x","resourceVersion":"10"}}]}"#;
+    let (first, second) = (event("ADDED", "y@11"), event("MODIFIED", "x@12"));
+    for width in [0, 1, 7] {
+        let server = Server::new(
+            "LIST → header:content-encoding=gzip $list
+             WATCH → header:content-encoding=gzip $first $half ■
+             WATCH → header:content-encoding=gzip $second ■
+             WATCH → +z@13 …",
+        );
+        let server = server.bytes("list", packed(list)).bytes("first", first.clone());
+        let server = server.bytes("half", &second[..second.len() / 2]).bytes("second", second.clone());
+        let socket = Socket::listen(server).await.writes_of(width);
+        let config = Config::new(format!("http://{}", socket.address()).parse().unwrap());
+        let client = ClientOptions::new().gzip(true).build(config).unwrap();
+        let run = Run::start_list_watch(socket.server(), Arc::<Pod>::pods(client), quick(), usize::MAX);
+        run.has(&["x@12", "y@11", "z@13"]).await;
+        let server = socket.server();
+        assert_eq!(server.asked(), ["LIST(rv=0,limit=500)", "WATCH(10)", "WATCH(11)", "WATCH(12)"]);
+        assert!(server.log().iter().all(|asked| asked.header("accept-encoding") == Some("gzip")));
+        assert_eq!(run.heard.replayed(), run.store());
+        run.ends().await;
+    }
 }
