@@ -81,6 +81,8 @@ fn class_of_io(error: &(dyn Error + 'static), eof: ErrorClass) -> ErrorClass {
         Some(ErrorKind::ConnectionRefused) => ErrorClass::ConnectionRefused,
         Some(ErrorKind::TimedOut) => ErrorClass::TimedOut,
         Some(ErrorKind::UnexpectedEof) => eof,
+        // A ping that was not answered.
+        _ if find::<hyper::Error>(error).is_some_and(hyper::Error::is_timeout) => ErrorClass::TimedOut,
         _ => ErrorClass::Transport,
     }
 }

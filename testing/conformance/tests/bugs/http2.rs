@@ -135,13 +135,17 @@ async fn all_watches_of_a_connection_that_falls_silent_go_on_over_another_withou
     let soon = Http2::default().ping_after(Duration::from_millis(300)).ping_timeout(Duration::from_secs(2));
     let running = informers(&cluster.client(ClientOptions::new().http2(soon)), 50);
     all_have(&running, 1).await;
+    // What was heard by a watch shows that it is open.
     all_watch(&cluster, 50).await;
+    cluster.create("b", 50);
+    all_have(&running, 2).await;
     let lists = || cluster.server.requests().iter().filter(|request| request.verb == Some(Verb::List)).count();
     let lists_before = lists();
     cluster.front.falls_silent();
-    cluster.create("b", 50);
-    all_have(&running, 2).await;
-    assert_eq!(lists(), lists_before);
+    cluster.create("c", 50);
+    all_have(&running, 3).await;
+    let status = running[0].0.status();
+    assert_eq!(lists(), lists_before, "{:?}, {:?}", status.reflector.restarts, status.last_error());
 }
 
 /// How the first watch ends, within its second event.
