@@ -206,7 +206,8 @@ impl Fault {
         Self::stream("error in the stream", StreamFault::ErrorAfterEvents(after_events, Box::new(status))).on_watch()
     }
 
-    /// A watch gives this line after so many changes, and goes on. A line feed is added.
+    /// A watch gives this line after so many changes, and goes on. A line feed is added. Before the end of a streaming
+    /// list's initial events it counts as "line in a streaming list" too.
     pub fn line(after_events: usize, line: impl AsRef<[u8]>) -> Self {
         let line = Bytes::from([line.as_ref(), b"\n"].concat());
         Self::stream("foreign line", StreamFault::LineAfterEvents(after_events, line)).on_watch()

@@ -144,6 +144,11 @@ impl Cursor {
         Ok(Self { selection, renderer, position, initial, mark_due, options })
     }
 
+    /// Whether the mark of the end of the initial events is still to come: it is a streaming list so far.
+    pub(crate) fn is_list(&self) -> bool {
+        self.mark_due
+    }
+
     /// Some of what is left of the initial events, or the mark after them. Empty once all that was told.
     pub(crate) fn initial_lines(&mut self) -> Vec<Line> {
         if self.initial.is_empty() {

@@ -48,6 +48,7 @@ impl Watch {
     ) -> Self {
         let now = Instant::now();
         let ends_at = now + timeout;
+        let faults = WatchFaults::new(faults, inner.hits.clone(), cursor.is_list());
         let mut watch = Self {
             collection,
             cursor: Some(cursor),
@@ -55,7 +56,7 @@ impl Watch {
             closings_seen: inner.closings.count(),
             ends_at,
             next_bookmark: now,
-            faults: WatchFaults::new(faults, inner.hits.clone()),
+            faults,
             ready: VecDeque::new(),
             cut: None,
             inner,
@@ -185,17 +186,22 @@ fn lines(cursor: &mut Cursor, events: &[Arc<Event>], faults: &WatchFaults) -> Ve
     lines.into_iter().map(|(line, _)| line).collect()
 }
 
+/// As what a line counts too that is put into a streaming list before its end: it may be taken for an object of the list.
+const LINE_IN_LIST: &str = "line in a streaming list";
+
 /// What is done to the lines of one watch.
 struct WatchFaults {
     faults: Vec<BodyFault>,
     hits: Arc<Hits>,
     /// How many changes were given.
     events: usize,
+    /// Whether it is a streaming list that has not been told its end.
+    is_list: bool,
 }
 
 impl WatchFaults {
-    fn new(faults: Vec<BodyFault>, hits: Arc<Hits>) -> Self {
-        Self { faults, hits, events: 0 }
+    fn new(faults: Vec<BodyFault>, hits: Arc<Hits>, is_list: bool) -> Self {
+        Self { faults, hits, events: 0, is_list }
     }
 
     /// As what changes in another order are counted, if there are to be any.
@@ -211,7 +217,7 @@ impl WatchFaults {
 
     /// Lines that are put in after as many changes as were given by now; each once.
     fn due(&mut self) -> Vec<Line> {
-        let events = self.events;
+        let (events, is_list) = (self.events, self.is_list);
         let hits = &self.hits;
         let due = |fault: &mut BodyFault| match &fault.what {
             StreamFault::ErrorAfterEvents(count, _) | StreamFault::LineAfterEvents(count, _) => *count <= events,
@@ -221,7 +227,12 @@ impl WatchFaults {
             hits.count(fault.name);
             match fault.what {
                 StreamFault::ErrorAfterEvents(_, status) => error_line(&status),
-                StreamFault::LineAfterEvents(_, bytes) => Line::new(LineKind::Change, bytes),
+                StreamFault::LineAfterEvents(_, bytes) => {
+                    if is_list {
+                        hits.count(LINE_IN_LIST);
+                    }
+                    Line::new(LineKind::Change, bytes)
+                }
                 // Not due, see above.
                 _ => Line::new(LineKind::Change, Bytes::new()),
             }
@@ -236,6 +247,7 @@ impl WatchFaults {
             LineKind::InitialEventsEnd if self.meets(|fault| matches!(fault, StreamFault::HoldInitialEventsEnd)) => {
                 return None;
             }
+            LineKind::InitialEventsEnd => self.is_list = false,
             LineKind::Change => {
                 if let Some(cut) = self.cut_before(&line, out) {
                     return Some(cut);

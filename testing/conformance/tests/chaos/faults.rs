@@ -1,5 +1,6 @@
 //! Everything that can go wrong with one request or one stream.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kubewire_apiserver::{Fault, Status};
@@ -144,6 +145,14 @@ fn stream(dice: &mut Dice, silence: bool) -> Fault {
         14 => Fault::drip(1 + dice.below(3_000) as usize, dice.up_to(Duration::from_secs(3))),
         _ => Fault::drip(1 + dice.below(50) as usize, Duration::ZERO).named("split at any byte"),
     }
+}
+
+/// Whether a list may have come that proves nothing of what it lacks: one with an object without a name (such a line in a
+/// streaming list is one too), or with an object that is not there. What is gone may stay in a store until the next list.
+pub(crate) fn may_keep_what_is_gone(hit: &BTreeMap<&'static str, u64>) -> bool {
+    let has = |name: &str| hit.contains_key(name);
+    let is_nameless_line = has("event with null metadata") || has("event with a null object");
+    has("foreign items") || has("undecodable item") || (is_nameless_line && has("line in a streaming list"))
 }
 
 /// What is to occur in the usual seeds of each kind of delivery.

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::act::{Act, Scene, Traces};
 use crate::dice::Dice;
 use crate::digest::Digest;
-use crate::faults::LINE_LEN_MAX;
+use crate::faults::{self, LINE_LEN_MAX};
 use crate::outage;
 use crate::restores::Restores;
 use crate::scope::Scope;
@@ -199,10 +199,7 @@ impl Stage {
         assert!(met >= FAULTS_MIN, "only {met} faults: there was no trouble");
         outage::happen(&self.server, INFORMERS, &mut self.dice).await;
         writers::repair(&self.server);
-        let hit = self.server.faults_hit();
-        if hit.contains_key("foreign items") || hit.contains_key("undecodable item") {
-            // A list that had an object without a name proves of no object that it is gone, and one that had an object which
-            // is not there is believed: until the next list.
+        if faults::may_keep_what_is_gone(&self.server.faults_hit()) {
             self.server.skip_resource_versions(1);
             self.server.compact();
             self.server.reset_watches();

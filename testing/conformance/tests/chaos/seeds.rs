@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use crate::faults;
@@ -22,6 +23,9 @@ const TESTS: usize = 4;
 
 /// How often a long run says how far it is.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(30);
+
+/// So many characters of a failure's message are listed in the end; all of it was printed when it happened.
+const FAILURE_LEN_MAX: usize = 300;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Seeds {
@@ -61,9 +65,14 @@ impl Seeds {
         Some(Self::Range { first: 1, last: count, complete: false })
     }
 
-    /// Plays those that are `mine`.
+    /// Plays those that are `mine`, all of them, also after one has failed.
+    ///
+    /// # Panics
+    ///
+    /// In the end, where a seed has failed: with all that have.
     pub(crate) fn play(self, name: &str, mine: impl Fn(u64) -> bool) {
-        let mut tally = Tally::default();
+        let begun = Instant::now();
+        let mut played = Played::default();
         match self {
             Self::Range { first, last, complete } => {
                 let mut seeds: Vec<u64> = (first..=last).collect();
@@ -71,23 +80,26 @@ impl Seeds {
                     let sockets = (last - first).div_ceil(IN_PROCESS_FOR_ONE_OVER_SOCKETS);
                     seeds.extend((first..first + sockets).map(|seed| FIRST_SOCKET_SEED + seed));
                 }
-                seeds.into_iter().filter(|seed| mine(*seed)).for_each(|seed| tally.add(&Play::new(seed).run()));
-                if complete {
-                    faults::all_occur_in(&tally);
+                seeds.into_iter().filter(|seed| mine(*seed)).for_each(|seed| played.play(seed));
+                if complete && played.failures.is_empty() {
+                    faults::all_occur_in(&played.tally);
                 }
             }
             Self::Fresh(duration) => {
-                let (begun, mut said) = (Instant::now(), Instant::now());
+                let mut said = Instant::now();
                 let from = RandomState::new().build_hasher().finish() % FRESH_SEEDS_END;
                 // Sockets have few runs: their seeds would otherwise take a share of time like any other's.
                 let offsets = [from, FIRST_SOCKET_SEED + from];
                 for n in 0.. {
-                    for seed in offsets.map(|offset| offset + n).into_iter().filter(|seed| mine(*seed)) {
-                        tally.add(&Play::new(seed).run());
-                    }
+                    offsets
+                        .map(|offset| offset + n)
+                        .into_iter()
+                        .filter(|seed| mine(*seed))
+                        .for_each(|seed| played.play(seed));
                     if said.elapsed() > PROGRESS_INTERVAL {
                         said = Instant::now();
-                        println!("{name}, after {} min: {tally}", begun.elapsed().as_secs() / 60);
+                        let (minutes, failed) = (begun.elapsed().as_secs() / 60, played.failures.len());
+                        println!("{name}, after {minutes} min, {failed} failed: {}", played.tally);
                     }
                     if begun.elapsed() > duration {
                         break;
@@ -95,7 +107,35 @@ impl Seeds {
                 }
             }
         }
-        println!("{name}: {tally}");
-        println!("all together so far: {}", tally::add_up(&tally));
+        println!("{name}, in {:.1} s: {}", begun.elapsed().as_secs_f64(), played.tally);
+        println!("all together so far: {}", tally::add_up(&played.tally));
+        let failures = &played.failures;
+        assert!(failures.is_empty(), "{name}: {} seeds have failed:\n{}", failures.len(), failures.join("\n"));
+    }
+}
+
+/// What came of the seeds so far.
+#[derive(Default)]
+struct Played {
+    /// Of those that went well.
+    tally: Tally,
+    /// The others, each with why. As many as there are seeds at most, a line of bounded length each.
+    failures: Vec<String>,
+}
+
+impl Played {
+    fn play(&mut self, seed: u64) {
+        // Nothing is shared between two runs but this, which a panic does not touch.
+        match catch_unwind(AssertUnwindSafe(|| Play::new(seed).run())) {
+            Ok(outcome) => self.tally.add(&outcome),
+            Err(panic) => {
+                let message = (panic.downcast_ref::<String>().map(String::as_str))
+                    .or(panic.downcast_ref::<&str>().copied())
+                    .unwrap_or("a panic without a message");
+                let message: String = message.split_whitespace().collect::<Vec<_>>().join(" ");
+                let start: String = message.chars().take(FAILURE_LEN_MAX).collect();
+                self.failures.push(format!("KUBEWIRE_SEED={seed}: {start}"));
+            }
+        }
     }
 }
