@@ -11,6 +11,9 @@ use crate::tally::Tally;
 /// A line of a watch longer than the clients of a run take.
 pub(crate) const LINE_LEN_MAX: usize = 32 * 1024;
 
+/// The state of the object that is in some pages and not on the server, as witnesses write it: see "undecodable item".
+pub(crate) const GHOST_STATE: &str = "g@1";
+
 /// One of all kinds. Where `silence` is not noticed, what falls silent is rare: it costs the rest of the watch's time.
 pub(crate) fn any(dice: &mut Dice, silence: bool) -> Fault {
     let fault = match dice.below(13) {
