@@ -3,6 +3,7 @@
 //! `check_transport.sh` starts it. It ends with 1 where something is not as it must be; times decide nothing.
 #![forbid(unsafe_code)]
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -115,16 +116,20 @@ impl Cast {
     }
 }
 
-/// The connections with the server that are open, by the system's own list.
+/// The connections of this process with the server that are open, by the system's own list. (The server has some with
+/// itself.)
 fn connections(config: &Config) -> anyhow::Result<usize> {
     let port = config.cluster_url.port_u16().context("an address with a port")?;
     let remote = format!(":{port:04X}");
-    let table = std::fs::read_to_string("/proc/net/tcp").context("this needs Linux")?;
+    let files = std::fs::read_dir("/proc/self/fd").context("this needs Linux")?;
+    let targets = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
+    let inode = |target: PathBuf| Some(target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned());
+    let ours: HashSet<String> = targets.filter_map(inode).collect();
     let is_ours = |line: &&str| {
-        let mut fields = line.split_whitespace().skip(2);
-        fields.next().is_some_and(|address| address.ends_with(&remote)) && fields.next() == Some("01")
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        matches!(fields[..], [_, _, address, "01", _, _, _, _, _, inode, ..] if address.ends_with(&remote) && ours.contains(inode))
     };
-    Ok(table.lines().filter(is_ours).count())
+    Ok(std::fs::read_to_string("/proc/net/tcp")?.lines().filter(is_ours).count())
 }
 
 /// A server that ends one connection in fifty requests in good order loses nobody anything.
@@ -141,6 +146,7 @@ async fn goaway(config: &Config) -> anyhow::Result<()> {
             most.fetch_max(connections(config).unwrap_or(0), Ordering::Relaxed);
         })
         .await;
+    drop(maps);
     let heard = cast.hears("goaway", 50).await?;
     let most = most.load(Ordering::Relaxed);
     println!(
