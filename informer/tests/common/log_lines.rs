@@ -1,7 +1,7 @@
 //! What is logged on this thread, as lines.
 
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use parking_lot::Mutex;
 use tracing::Level;
@@ -19,6 +19,12 @@ struct Text(Arc<Mutex<Vec<u8>>>);
 
 impl LogLines {
     pub(crate) fn gather() -> Self {
+        // A place in the code that another test reaches first while nobody listens counts as of no interest to anybody
+        // until it is asked again. With one who always listens there is no such moment.
+        static LISTENER: Once = Once::new();
+        LISTENER.call_once(|| {
+            let _ = tracing_subscriber::fmt().with_writer(io::sink).with_max_level(Level::INFO).try_init();
+        });
         let text = Text::default();
         let subscriber = tracing_subscriber::fmt()
             .with_writer(text.clone())
