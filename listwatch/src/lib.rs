@@ -127,8 +127,14 @@
 //!
 //! # Costs and caveats
 //!
-//! - A list or watch holds one piece of the body and one item, whatever the size of the whole. Each byte is looked at
-//!   once to find where items end, and once to decode them; decoding happens on the task that polls.
+//! - A watch holds one piece of the body and one event, a list of up to 1 MiB one piece and one item. Each byte is looked
+//!   at once to find where items end, and once to decode them, on the task that polls.
+//! - What a list, or a streaming list before its end mark, brings beyond the first MiB is decoded by batches of 256 KiB
+//!   (or 1024 items) on the blocking threads of the runtime too, as many at a time, in the whole process, as there are cores
+//!   but one, at most 7; a batch for each core used and one that fills are held beside. Order is kept. On one core nothing
+//!   is batched. After 256 KiB decoded on a task other tasks have a turn.
+//! - Of a relist what the caller holds is not decoded at all: [`ListerWatcher::relist`], as a reflector uses it.
+//! - A decoder that panics makes an [`ItemError`].
 //! - A watch that its server does not end is ended here, a little after the time it was asked to end at; so a dead
 //!   connection costs that time at most. With HTTP/2 pings notice one after 45 s of silence.
 //! - With HTTP/2, which is spoken where the server has it, 100 watches share a connection, and more get another. It takes

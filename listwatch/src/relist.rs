@@ -20,5 +20,14 @@ pub enum Relisted<O> {
     Unchanged(O),
 }
 
+impl<O> Relisted<O> {
+    /// The object, wherever it comes from.
+    pub fn into_object(self) -> O {
+        match self {
+            Self::New(object) | Self::Unchanged(object) => object,
+        }
+    }
+}
+
 /// Where the items of a relist go; as [`ItemSink`](crate::ItemSink).
 pub type RelistSink<'a, O> = &'a mut (dyn FnMut(Result<Relisted<O>, ItemError>) + Send);

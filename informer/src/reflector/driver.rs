@@ -214,9 +214,8 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
     /// An event of the watch proper.
     fn pass_on(&mut self, event: WatchEvent<L::Object>) {
         let taken = match event {
-            WatchEvent::Added(object) => self.store.add(object),
-            // It is held, and nothing has been said of it since.
-            WatchEvent::Unchanged(_) => Ok(()),
+            // Behind the end mark nothing should come as unchanged. Rather transformed twice than lost.
+            WatchEvent::Added(object) | WatchEvent::Unchanged(object) => self.store.add(object),
             WatchEvent::Modified(object) => self.store.update(object),
             WatchEvent::Deleted(object) => self.store.delete(object),
             WatchEvent::Bookmark { resource_version, .. } => {

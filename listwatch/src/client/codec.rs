@@ -4,9 +4,7 @@ use http::HeaderValue;
 
 use self::sealed::{Reader, Readers};
 use crate::client::protobuf::envelope::MEDIA_TYPE;
-use crate::client::protobuf::watch_frame::read_frame;
-use crate::client::watch_line::read_line;
-use crate::client::{decode, protobuf};
+use crate::client::{decode, peek, protobuf, watch_line};
 use crate::{Decode, ErrorClass, RequestError};
 
 /// JSON, which every server speaks for every resource.
@@ -45,7 +43,12 @@ impl<O: Decode<Protobuf> + Decode<Json>> Codec<O> for ProtobufOrJson {}
 
 impl<O: Decode<Json>> Readers<O> for Json {
     fn json() -> Option<Reader<O>> {
-        Some(Reader { item: decode::read_item, event: read_line })
+        Some(Reader {
+            item: decode::read_item,
+            item_state: peek::peek_json,
+            event: watch_line::read_line,
+            added_state: watch_line::added_state,
+        })
     }
 
     fn protobuf() -> Option<Reader<O>> {
@@ -59,7 +62,12 @@ impl<O: Decode<Protobuf>> Readers<O> for Protobuf {
     }
 
     fn protobuf() -> Option<Reader<O>> {
-        Some(Reader { item: protobuf::item::read_item, event: read_frame })
+        Some(Reader {
+            item: protobuf::item::read_item,
+            item_state: protobuf::item::peek,
+            event: protobuf::watch_frame::read_frame,
+            added_state: protobuf::watch_frame::added_state,
+        })
     }
 }
 
@@ -74,17 +82,25 @@ impl<O: Decode<Protobuf> + Decode<Json>> Readers<O> for ProtobufOrJson {
 }
 
 pub(crate) mod sealed {
+    use kubewire_indexer::Id;
+
     use crate::{DecodeOptions, ItemError, RequestError, WatchEvent};
 
     /// Reads one item of a list.
     pub(crate) type ReadItem<O> = fn(&[u8], &DecodeOptions) -> Result<O, ItemError>;
     /// Reads one event of a watch; the error ends the stream.
     pub(crate) type ReadEvent<O> = fn(&[u8], &DecodeOptions) -> Result<WatchEvent<O>, RequestError>;
+    /// Finds which state of which object an item is, or the object of an `ADDED` event, without decoding it; `None`
+    /// where it does not say so plainly.
+    pub(crate) type Peek = fn(&[u8]) -> Option<Id<'_>>;
 
     /// How objects are read from one format.
+    #[derive(Clone)]
     pub struct Reader<O> {
         pub(crate) item: ReadItem<O>,
+        pub(crate) item_state: Peek,
         pub(crate) event: ReadEvent<O>,
+        pub(crate) added_state: Peek,
     }
 
     /// How objects are read from each format that the codec may bring.

@@ -1,5 +1,7 @@
 //! How the bytes of one item become an object, in a codec.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use kubewire_indexer::{KeyError, Meta, Object, ObjectKey};
@@ -79,13 +81,27 @@ impl<T: Meta + DeserializeOwned + Send + Sync + 'static> Decode<Json> for Arc<T>
     }
 }
 
+/// Decodes, and refuses an object that has no name. A decoder that panics has failed, no more.
+pub(crate) fn checked<O: Object>(
+    decode: impl FnOnce() -> Result<O, ItemError>,
+    error: impl FnOnce(String) -> ItemError,
+) -> Result<O, ItemError> {
+    match catch_unwind(AssertUnwindSafe(|| decode().map(|object| (object.id().name.is_empty(), object)))) {
+        Ok(Ok((false, object))) => Ok(object),
+        Ok(Ok((true, _))) => Err(error(KeyError::NoName.to_string())),
+        Ok(Err(error)) => Err(error),
+        Err(panic) => Err(error(format!("the decoder panicked: {}", panic_text(&*panic)))),
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref().copied());
+    text.unwrap_or("(no text)")
+}
+
 /// Reads one object of any representation, and refuses one that has no name.
 pub(crate) fn read_item<O: Decode<Json>>(item: &[u8], options: &DecodeOptions) -> Result<O, ItemError> {
-    let object = O::decode(item, options)?;
-    match object.id().name {
-        "" => Err(item_error(item, KeyError::NoName.to_string())),
-        _ => Ok(object),
-    }
+    checked(|| O::decode(item, options), |message| item_error(item, message))
 }
 
 /// Decodes an item; an error tells which object it was and where in it the fault lies.
@@ -150,4 +166,43 @@ struct LenientMeta {
     namespace: Value,
     name: Value,
     resource_version: Value,
+}
+
+#[cfg(test)]
+mod tests {
+    use kubewire_indexer::Id;
+
+    use super::*;
+
+    /// Panics over the letter p, and has no name over the letter n.
+    #[derive(Clone, Debug)]
+    struct Touchy(&'static str);
+
+    impl Object for Touchy {
+        fn id(&self) -> Id<'_> {
+            Id::new("", self.0)
+        }
+
+        fn label(&self, _: &str) -> Option<&str> {
+            None
+        }
+    }
+
+    impl Decode<Json> for Touchy {
+        fn decode(item: &[u8], _: &DecodeOptions) -> Result<Self, ItemError> {
+            assert!(!item.ends_with(b"p}"), "not this one");
+            Ok(Self(if item.ends_with(b"n}") { "" } else { "x" }))
+        }
+    }
+
+    #[test]
+    fn a_decoder_that_panics_has_failed_for_this_item_alone() {
+        let read = |item: &[u8]| read_item::<Touchy>(item, &DecodeOptions::default());
+        let item = br#"{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"p}"#;
+        let error = read(item).unwrap_err();
+        assert_eq!(error.message, "the decoder panicked: not this one");
+        let whole = br#"{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"}}"#;
+        assert_eq!(read(whole).unwrap().0, "x");
+        assert!(read(b"{n}").unwrap_err().message.contains("no name"));
+    }
 }

@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 
-use crate::client::codec::sealed::ReadItem;
 use crate::client::excerpt::excerpt;
 use crate::client::exchange::Chunks;
+use crate::client::pipeline::{Pipeline, Sink};
 use crate::client::shaped::Types;
 use crate::client::{list_head, list_splitter, protobuf};
-use crate::{DecodeOptions, ErrorClass, ItemSink, ListMeta, RequestError};
+use crate::{ErrorClass, ListMeta, RequestError};
 
 /// What cuts the body of a list into items. How it is used is told at [`list_splitter::ListSplitter`].
 pub(crate) trait SplitList {
@@ -27,22 +27,22 @@ pub(crate) trait SplitList {
 }
 
 /// The body of a list that has begun.
-pub(crate) struct ListBody<'a, O> {
+pub(crate) struct ListBody<'a, T> {
     pub(crate) chunks: Chunks,
     /// Of a longer one no more is read.
     pub(crate) len_max: u64,
-    pub(crate) read_item: ReadItem<O>,
-    pub(crate) options: &'a DecodeOptions,
+    pub(crate) pipeline: Pipeline<T>,
+    pub(crate) types: Option<&'a Types>,
 }
 
-impl<O> ListBody<'_, O> {
-    /// Reads the list to its end; at most one piece of the body and one item are held.
+impl<T: Send + 'static> ListBody<'_, T> {
+    /// Reads the list to its end; at most one piece of the body and one item are held, beside what the pipeline holds.
     pub(crate) async fn read<S: SplitList>(
         mut self,
         mut splitter: S,
-        each: ItemSink<'_, O>,
+        each: Sink<'_, T>,
     ) -> Result<ListMeta, RequestError> {
-        let (mut position, mut len) = (0_u64, 0_u64);
+        let mut len = 0_u64;
         while let Some(chunk) = self.chunks.next().await {
             let chunk = chunk?;
             len += chunk.len() as u64;
@@ -52,16 +52,14 @@ impl<O> ListBody<'_, O> {
             splitter.push(chunk);
             loop {
                 match splitter.next_item() {
-                    Ok(Some(item)) => {
-                        each((self.read_item)(item, self.options).map_err(|error| error.at_position(position)));
-                    }
+                    Ok(Some(item)) => self.pipeline.push(item, &mut *each).await?,
                     Ok(None) => break,
                     Err(error) => return Err(splitter.explain(error)),
                 }
-                position += 1;
             }
         }
-        splitter.finish(self.options.types.as_ref())
+        self.pipeline.finish(each).await?;
+        splitter.finish(self.types)
     }
 
     fn too_long(&self) -> RequestError {

@@ -17,14 +17,16 @@ use crate::client::exchange::{Chunks, send};
 use crate::client::line_splitter::LineSplitter;
 use crate::client::list_body::ListBody;
 use crate::client::list_splitter::ListSplitter;
+use crate::client::pipeline::Pipeline;
 use crate::client::protobuf;
 use crate::client::protobuf::frame_splitter::FrameSplitter;
 use crate::client::query::{Selectors, list_query, path, timeout_seconds, watch_query};
+use crate::client::reading;
 use crate::client::shaped::Types;
 use crate::client::watch_body::WatchBody;
 use crate::{
-    Codec, DecodeOptions, ErrorClass, ItemSink, Json, Limits, ListMeta, ListOptions, ListerWatcher, Represented,
-    RequestError, Timeouts, WatchOptions, WatchStream,
+    Codec, DecodeOptions, ErrorClass, Held, ItemSink, Json, Limits, ListMeta, ListOptions, ListerWatcher, RelistSink,
+    Relisted, Represented, RequestError, Timeouts, WatchOptions, WatchStream,
 };
 
 /// Lists and watches one resource, in one namespace or in all, over a `kube_client::Client`; client-go's `ListWatch`.
@@ -32,7 +34,8 @@ use crate::{
 /// `O` is the representation that objects come out in, `C` the [`Codec`] that they travel in: JSON, unless
 /// [`codec`](ListWatch::codec) says otherwise. Nothing is sent before the
 /// first [`list`](ListerWatcher::list) or [`watch`](ListerWatcher::watch). A list is decoded item by item as its
-/// bytes arrive, a watch event by event: at no time more than one piece of the body and one item are held.
+/// bytes arrive, a watch event by event; long lists by batches, on several threads where there are cores. No more than a
+/// piece of the body, one item, and a few batches are held at a time: the crate's costs have the figures.
 ///
 /// Cloning counts references, but for a few short texts.
 pub struct ListWatch<O, C = Json> {
@@ -290,11 +293,17 @@ impl<O: Object, C: Codec<O>> ListWatch<O, C> {
         })
     }
 
-    async fn list_page(&self, options: &ListOptions, each: ItemSink<'_, O>) -> Result<ListMeta, RequestError> {
+    async fn list_page(
+        &self,
+        options: &ListOptions,
+        held: Option<&Held<O>>,
+        each: RelistSink<'_, O>,
+    ) -> Result<ListMeta, RequestError> {
         let (format, body) = self.send(&list_query(&self.selectors, options), Wanted::METADATA_LIST).await?;
-        let read = format.reader::<O, C>()?.item;
+        let read = reading::items(format.reader::<O, C>()?, held.cloned(), Arc::clone(&self.decode));
         let chunks = Chunks::new(body, Some(self.timeouts.list_idle), Some(self.timeouts.list));
-        let body = ListBody { chunks, len_max: self.limits.list, read_item: read, options: &self.decode };
+        let (pipeline, types) = (Pipeline::new(read), self.decode.types.as_ref());
+        let body = ListBody { chunks, len_max: self.limits.list, pipeline, types };
         match format {
             Format::Json => body.read(ListSplitter::new(self.limits.item), each).await,
             Format::Protobuf => {
@@ -304,16 +313,20 @@ impl<O: Object, C: Codec<O>> ListWatch<O, C> {
         }
     }
 
-    async fn open_watch(&self, options: &WatchOptions, asked: String) -> Result<WatchStream<O>, RequestError> {
+    async fn open_watch(&self, options: &WatchOptions, held: Option<&Held<O>>) -> Result<WatchStream<O>, RequestError> {
         let (format, body) = self.send(&watch_query(&self.selectors, options), Wanted::METADATA).await?;
-        let read = format.reader::<O, C>()?.event;
+        let reader = format.reader::<O, C>()?;
+        let initial = options
+            .send_initial_events
+            .then(|| Pipeline::new(reading::events(reader.clone(), held.cloned(), Arc::clone(&self.decode))));
+        let read = reading::events(reader, None, Arc::clone(&self.decode));
         let asked_for = Duration::from_secs(timeout_seconds(options.timeout));
         let lifetime = asked_for.saturating_add(self.timeouts.watch_margin);
         let chunks = Chunks::new(body, self.timeouts.watch_idle, Some(lifetime));
-        let (limit, decode) = (self.limits.line, Arc::clone(&self.decode));
+        let (limit, asked) = (self.limits.line, self.asked("watch"));
         Ok(match format {
-            Format::Json => WatchBody::new(chunks, LineSplitter::new(limit), read, decode, asked).into_stream(),
-            Format::Protobuf => WatchBody::new(chunks, FrameSplitter::new(limit), read, decode, asked).into_stream(),
+            Format::Json => WatchBody::new(chunks, LineSplitter::new(limit), read, initial, asked).into_stream(),
+            Format::Protobuf => WatchBody::new(chunks, FrameSplitter::new(limit), read, initial, asked).into_stream(),
         })
     }
 }
@@ -322,12 +335,25 @@ impl<O: Object, C: Codec<O>> ListerWatcher for ListWatch<O, C> {
     type Object = O;
 
     async fn list(&self, options: &ListOptions, each: ItemSink<'_, O>) -> Result<ListMeta, RequestError> {
-        self.list_page(options, each).await.map_err(|error| error.context(self.asked("list")))
+        let mut each = |item: Result<Relisted<O>, _>| each(item.map(Relisted::into_object));
+        self.list_page(options, None, &mut each).await.map_err(|error| error.context(self.asked("list")))
+    }
+
+    async fn relist(
+        &self,
+        options: &ListOptions,
+        held: &Held<O>,
+        each: RelistSink<'_, O>,
+    ) -> Result<ListMeta, RequestError> {
+        self.list_page(options, Some(held), each).await.map_err(|error| error.context(self.asked("list")))
     }
 
     async fn watch(&self, options: &WatchOptions) -> Result<WatchStream<O>, RequestError> {
-        let asked = self.asked("watch");
-        self.open_watch(options, asked.clone()).await.map_err(|error| error.context(asked))
+        self.open_watch(options, None).await.map_err(|error| error.context(self.asked("watch")))
+    }
+
+    async fn streaming_relist(&self, options: &WatchOptions, held: &Held<O>) -> Result<WatchStream<O>, RequestError> {
+        self.open_watch(options, Some(held)).await.map_err(|error| error.context(self.asked("watch")))
     }
 
     fn supports_watch_list(&self) -> bool {

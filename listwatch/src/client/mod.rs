@@ -2,7 +2,8 @@
 //!
 //! From the outside in: `list_watch` makes requests (`query`), `exchange` sends them and watches the time, `transport`,
 //! `status` and `retry_after` say what an answer of failure means. The body of a list goes through `list_splitter` to
-//! `decode`, and what remains to `list_head`; that of a watch through `line_splitter` to `watch_line`. For answers in
+//! `decode`, and what remains to `list_head`; that of a watch through `line_splitter` to `watch_line`. Between splitting
+//! and decoding stands the `pipeline`, which has other threads help with long ones. For answers in
 //! protobuf the same stands in `protobuf`; `codec` says what is asked for, and the content type of the answer what it is.
 //!
 //! A client, from the outside in: `client_options` builds it, `gunzip` unpacks answers, `throttle_layer` makes requests
@@ -28,8 +29,11 @@ mod list_head;
 mod list_splitter;
 mod list_watch;
 mod packed;
+mod peek;
+mod pipeline;
 pub(crate) mod protobuf;
 mod query;
+mod reading;
 mod reauth;
 mod represented;
 mod retry_after;

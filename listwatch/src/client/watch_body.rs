@@ -1,17 +1,17 @@
 //! The events of a watch, from the pieces of its body.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 
 use bytes::Bytes;
-use futures::StreamExt;
 use futures::stream::unfold;
+use futures::{FutureExt, StreamExt};
 
-use crate::client::codec::sealed::ReadEvent;
 use crate::client::excerpt::excerpt;
 use crate::client::exchange::Chunks;
 use crate::client::line_splitter::LineSplitter;
+use crate::client::pipeline::{Pipeline, Read};
 use crate::client::protobuf::frame_splitter::{FrameError, FrameSplitter};
-use crate::{DecodeOptions, ErrorClass, RequestError, WatchEvent, WatchStream};
+use crate::{ErrorClass, RequestError, WatchEvent, WatchStream};
 
 /// What cuts the body of a watch into events.
 pub(crate) trait SplitWatch: Send + 'static {
@@ -25,26 +25,34 @@ pub(crate) trait SplitWatch: Send + 'static {
     fn last_event(&self) -> Result<Option<&[u8]>, RequestError>;
 }
 
-/// A watch that is open. At most one piece of its body and one event are held.
+/// An event, or the error that ends the stream.
+type Event<O> = Result<WatchEvent<O>, RequestError>;
+
+/// A watch that is open. At most one piece of its body and one event are held; of a streaming list's initial events what
+/// the pipeline holds, and what it handed out together.
 pub(crate) struct WatchBody<S, O> {
-    /// `None` once the stream is over: the connection is given up then, also while the stream is still held.
+    /// `None` once nothing more is read: the connection is given up then, also while the stream is still held.
     chunks: Option<Chunks>,
     splitter: S,
-    read_event: ReadEvent<O>,
-    options: Arc<DecodeOptions>,
+    /// How an event is read once those of a streaming list are over.
+    read: Read<Event<O>>,
+    /// Until the end mark of a streaming list: initial events come in bulk.
+    initial: Option<Pipeline<Event<O>>>,
+    /// Read, and not given out.
+    ready: VecDeque<Event<O>>,
     /// What was asked, for errors.
     asked: String,
 }
 
-impl<S: SplitWatch, O: 'static> WatchBody<S, O> {
+impl<S: SplitWatch, O: Send + 'static> WatchBody<S, O> {
     pub(crate) fn new(
         chunks: Chunks,
         splitter: S,
-        read_event: ReadEvent<O>,
-        options: Arc<DecodeOptions>,
+        read: Read<Event<O>>,
+        initial: Option<Pipeline<Event<O>>>,
         asked: String,
     ) -> Self {
-        Self { chunks: Some(chunks), splitter, read_event, options, asked }
+        Self { chunks: Some(chunks), splitter, read, initial, ready: VecDeque::new(), asked }
     }
 
     /// The events as a stream, an error being the last of it.
@@ -52,28 +60,76 @@ impl<S: SplitWatch, O: 'static> WatchBody<S, O> {
         unfold(self, |mut this| async move { Some((this.next().await?, this)) }).boxed()
     }
 
-    async fn next(&mut self) -> Option<Result<WatchEvent<O>, RequestError>> {
-        let chunks = self.chunks.as_mut()?;
-        let result = loop {
-            match self.splitter.next_event() {
-                Ok(Some(event)) => break Some((self.read_event)(event, &self.options)),
-                Ok(None) => {}
-                Err(error) => break Some(Err(error)),
+    async fn next(&mut self) -> Option<Event<O>> {
+        while self.ready.is_empty() {
+            if let Err(error) = self.read_more().await? {
+                self.chunks = None;
+                self.ready.push_back(Err(error));
             }
-            match chunks.next().await {
-                Some(Ok(chunk)) => self.splitter.push(chunk),
-                Some(Err(error)) => break Some(Err(error)),
+        }
+        let event = self.ready.pop_front()?;
+        match &event {
+            Ok(WatchEvent::Bookmark { initial_events_end: true, .. }) => self.end_bulk().await,
+            Ok(_) => {}
+            Err(_) => (self.chunks, self.initial, self.ready) = (None, None, VecDeque::new()),
+        }
+        Some(event.map_err(|error| error.context(&self.asked)))
+    }
+
+    /// Takes the next event, or reads the next piece of the body. `None`: nothing more comes.
+    async fn read_more(&mut self) -> Option<Result<(), RequestError>> {
+        let chunks = self.chunks.as_mut()?;
+        let ready = &mut self.ready;
+        match self.splitter.next_event() {
+            Ok(Some(event)) => match &mut self.initial {
+                Some(pipeline) => return Some(pipeline.push(event, &mut |event| ready.push_back(event)).await),
                 None => {
-                    self.chunks = None;
-                    let event = self.splitter.last_event().transpose()?;
-                    break Some(event.and_then(|event| (self.read_event)(event, &self.options)));
+                    ready.push_back((self.read)(event, 0));
+                    return Some(Ok(()));
                 }
+            },
+            Ok(None) => {}
+            Err(error) => return Some(self.finish_bulk().await.and(Err(error))),
+        }
+        let chunk = if self.initial.as_ref().is_none_or(Pipeline::is_empty) {
+            chunks.next().await
+        } else {
+            match chunks.next().now_or_never() {
+                Some(chunk) => chunk,
+                // What came is not kept until a batch is full.
+                None => return Some(self.finish_bulk().await),
             }
         };
-        if !matches!(result, Some(Ok(_))) {
-            self.chunks = None;
+        match chunk {
+            Some(Ok(chunk)) => self.splitter.push(chunk),
+            Some(Err(error)) => return Some(self.finish_bulk().await.and(Err(error))),
+            None => {
+                self.chunks = None;
+                if let Err(error) = self.finish_bulk().await {
+                    return Some(Err(error));
+                }
+                let last = self.splitter.last_event().transpose();
+                self.ready.extend(last.map(|event| event.and_then(|event| (self.read)(event, 0))));
+            }
         }
-        Some(result?.map_err(|error| error.context(&self.asked)))
+        Some(Ok(()))
+    }
+
+    /// Reads what came in bulk to its end.
+    async fn finish_bulk(&mut self) -> Result<(), RequestError> {
+        let ready = &mut self.ready;
+        match &mut self.initial {
+            Some(pipeline) => pipeline.finish(&mut |event| ready.push_back(event)).await,
+            None => Ok(()),
+        }
+    }
+
+    /// From here on events come one by one.
+    async fn end_bulk(&mut self) {
+        if let Err(error) = self.finish_bulk().await {
+            self.ready.push_back(Err(error));
+        }
+        self.initial = None;
     }
 }
 

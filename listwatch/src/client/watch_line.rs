@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use kubewire_indexer::Id;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::client::decode::read_item;
 use crate::client::excerpt::{cut, excerpt};
+use crate::client::peek::peek_json;
 use crate::client::shaped::Types;
 use crate::client::status::{error_of_event, error_of_status, is_status};
 use crate::client::text::Text;
@@ -45,6 +47,12 @@ pub(crate) fn read_line<O: Decode<Json>>(line: &[u8], options: &DecodeOptions) -
         (_, Some(kind)) => Ok(read_object(kind, object.as_bytes(), options)
             .unwrap_or_else(|error| WatchEvent::Undecodable { kind, error })),
     }
+}
+
+/// Which state of which object a line adds, as far as can be told without decoding it.
+pub(crate) fn added_state(line: &[u8]) -> Option<Id<'_>> {
+    let (kind, object) = guess(line)?;
+    if kind == "ADDED" { peek_json(object) } else { None }
 }
 
 /// The type and the object of a line that is written as API servers write it. It is a guess until the object was

@@ -1,18 +1,35 @@
 //! PURE. How the bytes of one item in protobuf become an object.
 
-use kubewire_indexer::{KeyError, ObjectKey};
+use kubewire_indexer::{Id, ObjectKey};
 
 use crate::client::codec::Protobuf;
-use crate::client::protobuf::metadata::{NAME, NAMESPACE, RESOURCE_VERSION, lenient_metadata};
+use crate::client::decode::checked;
+use crate::client::peek::Found;
+use crate::client::protobuf::metadata::{NAME, NAMESPACE, RESOURCE_VERSION, UID, lenient_metadata};
 use crate::{Decode, DecodeOptions, ItemError};
 
 /// Reads one object of any representation, and refuses one that has no name.
 pub(crate) fn read_item<O: Decode<Protobuf>>(item: &[u8], options: &DecodeOptions) -> Result<O, ItemError> {
-    let object = O::decode(item, options)?;
-    match object.id().name {
-        "" => Err(item_error(item, KeyError::NoName.to_string())),
-        _ => Ok(object),
+    checked(|| O::decode(item, options), |message| item_error(item, message))
+}
+
+/// Key, uid and version of an object, without decoding it. `None` where they are not there.
+pub(crate) fn peek(item: &[u8]) -> Option<Id<'_>> {
+    let mut found = Found::default();
+    for field in lenient_metadata(item) {
+        let part = match field.tag {
+            NAMESPACE => &mut found.namespace,
+            NAME => &mut found.name,
+            UID => &mut found.uid,
+            RESOURCE_VERSION => &mut found.resource_version,
+            _ => continue,
+        };
+        *part = field.text().ok()?;
+        if found.is_complete() {
+            break;
+        }
     }
+    found.id()
 }
 
 /// The error of an item, with its key and version as far as they can be read.
@@ -70,5 +87,16 @@ mod tests {
         let error = item_error(b"\x0a\x03\x0a\x01\xff", "wrong".into());
         assert_eq!((error.key, error.resource_version), (None, None));
         assert_eq!(item_error(b"\xff", "wrong".into()).to_string(), "wrong");
+    }
+
+    #[test]
+    fn the_state_is_found_without_decoding_and_not_where_it_is_not_said() {
+        let whole = b"\x0a\x0c\x0a\x01x\x1a\x01n\x2a\x01u\x32\x017\x12\x05";
+        assert_eq!(peek(&whole[..]), Some(Id::new("n", "x").uid("u").resource_version("7")));
+        let of_cluster = b"\x0a\x09\x0a\x01x\x2a\x01u\x32\x017\x12\x00";
+        assert_eq!(peek(&of_cluster[..]), Some(Id::new("", "x").uid("u").resource_version("7")));
+        for item in [&b""[..], b"\xff", b"\x0a\x06\x0a\x01x\x32\x017", b"\x0a\x09\x0a\x01\xff\x2a\x01u\x32\x017"] {
+            assert_eq!(peek(item), None, "{item:?}");
+        }
     }
 }

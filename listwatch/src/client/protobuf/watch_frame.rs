@@ -1,9 +1,11 @@
 //! PURE. One frame of a watch in protobuf: an event, or the error that ends the stream.
 
+use kubewire_indexer::Id;
+
 use crate::client::codec::Protobuf;
 use crate::client::excerpt::excerpt;
 use crate::client::protobuf::envelope::{Envelope, MAGIC};
-use crate::client::protobuf::item::{item_error, read_item};
+use crate::client::protobuf::item::{item_error, peek, read_item};
 use crate::client::protobuf::metadata::{ANNOTATIONS, RESOURCE_VERSION, lenient_metadata, map_entry};
 use crate::client::protobuf::wire::{Fields, Malformed};
 use crate::client::shaped::Types;
@@ -32,6 +34,12 @@ pub(crate) fn read_frame<O: Decode<Protobuf>>(
             Err(error) => WatchEvent::Undecodable { kind, error },
         }),
     }
+}
+
+/// Which state of which object a frame adds, as far as can be told without decoding it.
+pub(crate) fn added_state(frame: &[u8]) -> Option<Id<'_>> {
+    let (kind, object) = read_event(frame).ok()?;
+    if kind == "ADDED" { peek(Envelope::read(object).ok()?.raw) } else { None }
 }
 
 /// The type and the object of a `WatchEvent`.
