@@ -49,8 +49,10 @@ impl Restores {
             let _ = stop.run_until_cancelled(tokio::time::sleep(dice.seconds(40))).await;
             server.skip_resource_versions(DEPTH_MAX + 1);
             // Who has not come back yet knows versions of the history that is lost. A server could not tell them from those of
-            // the new one.
+            // the new one. Nor from those of a watch that was opened there meanwhile, behind a version that did not exist yet:
+            // it would hear of what comes after, and never of what was undone.
             server.compact();
+            server.reset_watches();
         }
     }
 }
