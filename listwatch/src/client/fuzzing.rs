@@ -17,23 +17,39 @@ use crate::client::shaped::Types;
 use crate::client::{protobuf, retry_after, status, watch_line};
 use crate::{ListMeta, ListOptions, RequestError, WatchEvent, WatchOptions};
 
+/// What a splitter makes of a body that comes in these chunks, up to its end or the first error.
+fn pieces<S>(
+    chunks: &[&[u8]],
+    splitter: &mut S,
+    push: impl Fn(&mut S, Bytes),
+    next: impl Fn(&mut S) -> Result<Option<Vec<u8>>, String>,
+) -> (Vec<Vec<u8>>, Option<String>) {
+    let mut pieces = Vec::new();
+    for chunk in chunks {
+        push(splitter, Bytes::copy_from_slice(chunk));
+        loop {
+            match next(splitter) {
+                Ok(Some(piece)) => pieces.push(piece),
+                Ok(None) => break,
+                Err(error) => return (pieces, Some(error)),
+            }
+        }
+    }
+    (pieces, None)
+}
+
+fn owned<T: AsRef<[u8]>>(piece: Result<Option<T>, impl ToString>) -> Result<Option<Vec<u8>>, String> {
+    piece.map(|piece| piece.map(|piece| piece.as_ref().to_vec())).map_err(|error| error.to_string())
+}
+
 /// What a list that comes in these chunks splits into: its items, and its head or the error.
 pub fn split_list(chunks: &[&[u8]], item_len_max: usize) -> (Vec<Vec<u8>>, Result<Vec<u8>, String>) {
     let mut splitter = ListSplitter::new(item_len_max);
-    let mut items = Vec::new();
-    for chunk in chunks {
-        splitter.push(Bytes::copy_from_slice(chunk));
-        loop {
-            match splitter.next_item() {
-                Ok(Some(item)) => items.push(item.to_vec()),
-                Ok(None) => break,
-                Err(error) => {
-                    // What is shown to people must be there too.
-                    let _ = splitter.unread().len();
-                    return (items, Err(error.to_string()));
-                }
-            }
-        }
+    let (items, error) = pieces(chunks, &mut splitter, ListSplitter::push, |splitter| owned(splitter.next_item()));
+    if let Some(error) = error {
+        // What is shown to people must be there too.
+        let _ = splitter.unread().len();
+        return (items, Err(error));
     }
     (items, splitter.finish().map_err(|error| error.to_string()))
 }
@@ -46,39 +62,31 @@ pub fn list_head(head: &[u8]) -> Result<ListMeta, RequestError> {
 /// What the body of a watch that comes in these chunks splits into: its lines, and the rest or the error.
 pub fn split_lines(chunks: &[&[u8]], line_len_max: usize) -> (Vec<Vec<u8>>, Result<Vec<u8>, String>) {
     let mut splitter = LineSplitter::new(line_len_max);
-    let mut lines = Vec::new();
-    for chunk in chunks {
-        splitter.push(Bytes::copy_from_slice(chunk));
-        loop {
-            match splitter.next_line() {
-                Ok(Some(line)) => lines.push(line.to_vec()),
-                Ok(None) => break,
-                Err(error) => return (lines, Err(error.to_string())),
-            }
-        }
+    let (lines, error) = pieces(chunks, &mut splitter, LineSplitter::push, |splitter| owned(splitter.next_line()));
+    if let Some(error) = error {
+        return (lines, Err(error));
     }
     (lines, Ok(splitter.rest().to_vec()))
 }
 
+fn of_things() -> DecodeOptions {
+    let types = Types { api_version: "v1".to_owned(), kind: "Thing".to_owned(), metadata_only: false };
+    DecodeOptions { types: Some(types), ..DecodeOptions::default() }
+}
+
 /// One line of a watch of `v1` things.
 pub fn read_line<O: Decode<Json>>(line: &[u8]) -> Result<WatchEvent<O>, RequestError> {
-    let types = Types { api_version: "v1".to_owned(), kind: "Thing".to_owned(), metadata_only: false };
-    watch_line::read_line(line, &DecodeOptions { types: Some(types), ..DecodeOptions::default() })
+    watch_line::read_line(line, &of_things())
 }
 
 /// What a list in protobuf that comes in these chunks splits into: its items, and its meta or the error.
 pub fn split_message_list(chunks: &[&[u8]], item_len_max: usize) -> (Vec<Vec<u8>>, Result<ListMeta, String>) {
     let mut splitter = protobuf::list_splitter::ListSplitter::new(item_len_max, None);
-    let mut items = Vec::new();
-    for chunk in chunks {
-        splitter.push(Bytes::copy_from_slice(chunk));
-        loop {
-            match splitter.next_item() {
-                Ok(Some(item)) => items.push(item.to_vec()),
-                Ok(None) => break,
-                Err(error) => return (items, Err(error.to_string())),
-            }
-        }
+    let (items, error) = pieces(chunks, &mut splitter, protobuf::list_splitter::ListSplitter::push, |splitter| {
+        owned(splitter.next_item())
+    });
+    if let Some(error) = error {
+        return (items, Err(error));
     }
     let head = splitter.finish().map_err(|error| error.to_string());
     (items, head.and_then(|head| protobuf::list_head::read_head(&head).map_err(|error| error.to_string())))
@@ -88,16 +96,11 @@ pub fn split_message_list(chunks: &[&[u8]], item_len_max: usize) -> (Vec<Vec<u8>
 /// one or the error.
 pub fn split_frames(chunks: &[&[u8]], frame_len_max: usize) -> (Vec<Vec<u8>>, Result<bool, String>) {
     let mut splitter = protobuf::frame_splitter::FrameSplitter::new(frame_len_max);
-    let mut frames = Vec::new();
-    for chunk in chunks {
-        splitter.push(Bytes::copy_from_slice(chunk));
-        loop {
-            match splitter.next_frame() {
-                Ok(Some(frame)) => frames.push(frame.to_vec()),
-                Ok(None) => break,
-                Err(error) => return (frames, Err(error.to_string())),
-            }
-        }
+    let (frames, error) = pieces(chunks, &mut splitter, protobuf::frame_splitter::FrameSplitter::push, |splitter| {
+        owned(splitter.next_frame())
+    });
+    if let Some(error) = error {
+        return (frames, Err(error));
     }
     let whole = splitter.is_whole();
     (frames, Ok(whole))
@@ -105,8 +108,7 @@ pub fn split_frames(chunks: &[&[u8]], frame_len_max: usize) -> (Vec<Vec<u8>>, Re
 
 /// One frame of a watch in protobuf of `v1` things.
 pub fn read_frame<O: Decode<Protobuf>>(frame: &[u8]) -> Result<WatchEvent<O>, RequestError> {
-    let types = Types { api_version: "v1".to_owned(), kind: "Thing".to_owned(), metadata_only: false };
-    let mut options = DecodeOptions { types: Some(types), ..DecodeOptions::default() };
+    let mut options = of_things();
     options.drop.add(&["metadata", "managedFields"]);
     protobuf::watch_frame::read_frame(frame, &options)
 }
