@@ -15,6 +15,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("kubewire-indexer-derive", &[]),
     ("kubewire-listwatch", &["kubewire-indexer", "kubewire-ratelimit"]),
     ("kubewire-informer", &["kubewire-indexer", "kubewire-listwatch", "kubewire-ratelimit"]),
+    (
+        "kubewire-controller",
+        &["kubewire-indexer", "kubewire-informer", "kubewire-listwatch", "kubewire-ratelimit", "kubewire-workqueue"],
+    ),
     ("kubewire-apiserver", &["kubewire-indexer"]),
     ("kubewire-conformance", &[]),
     ("kubewire-mutants", &[]),
