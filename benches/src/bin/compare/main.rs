@@ -22,6 +22,7 @@ mod flags;
 mod keys;
 mod limiter;
 mod line;
+mod line_plot;
 mod list_decode;
 mod machine;
 mod memory;
@@ -39,6 +40,7 @@ mod results;
 mod rows;
 mod runtime;
 mod sample;
+mod scaling;
 mod server;
 mod store;
 mod store_readers;
@@ -157,6 +159,12 @@ const COMMANDS: &[Command] = &[
         help: "from the lines of many runs: medians, ratios, plots",
         flags: report::FLAGS,
         run: report::run,
+    },
+    Command {
+        name: "scaling",
+        help: "from lines of several sizes: what one operation costs as the number of keys or objects grows",
+        flags: scaling::FLAGS,
+        run: scaling::run,
     },
 ];
 

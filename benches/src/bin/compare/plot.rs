@@ -24,7 +24,7 @@ const RIGHT: usize = 640;
 const LINE_HEIGHT: usize = 22;
 const TOP: usize = 40;
 
-const STYLE: &str = "text{font:13px system-ui,sans-serif;fill:#1f2328}.t{font-size:15px;font-weight:600}.n{fill:#59636e}\
+pub(crate) const STYLE: &str = "text{font:13px system-ui,sans-serif;fill:#1f2328}.t{font-size:15px;font-weight:600}.n{fill:#59636e}\
     .o{fill:#1f6feb}.p{fill:#9aa4ae}@media(prefers-color-scheme:dark){text{fill:#e6edf3}.n{fill:#9198a1}.o{fill:#4493f8}.p{fill:#656c76}}";
 
 impl Plot<'_> {
@@ -54,7 +54,7 @@ impl Plot<'_> {
     }
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
 
