@@ -1,7 +1,7 @@
 //! Protobuf: the same objects in half the bytes, for the built-in resources.
 //!
 //! ```text
-//! cargo run --example protobuf                          # a server in this process, which answers in JSON
+//! cargo run --example protobuf                          # a server in this process
 //! cargo run --example protobuf -- --kubeconfig FILE     # a real one
 //! ```
 //!
@@ -145,5 +145,5 @@ fn facts(objects: &[AnyObject]) -> BTreeSet<String> {
 
 #[test]
 fn it_runs() {
-    tokio::runtime::Runtime::new().unwrap().block_on(embedded(false)).unwrap();
+    tokio::runtime::Runtime::new().unwrap().block_on(embedded(true)).unwrap();
 }

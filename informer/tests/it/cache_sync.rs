@@ -10,8 +10,8 @@ use kubewire_listwatch::ErrorClass;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::recorder::Recorder;
-use crate::source::{Source, options, settle};
+use super::recorder::Recorder;
+use super::source::{Source, options, settle};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kubewire_indexer::{Id, LabelSelector, Meta};
+use kubewire_indexer::{Id, LabelSelector, Meta, Object};
 use kubewire_informer::{FactoryOptions, NamespacedInformers, SharedInformerFactory};
 use kubewire_listwatch::{
     ErrorClass, ItemSink, ListMeta, ListOptions, ListerWatcher, RequestError, WatchOptions, WatchStream,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::recorder::Recorder;
-use crate::source::{Pod, PodRef, Source, key, options, settle};
+use super::recorder::Recorder;
+use super::source::{Form, PodRef, Source, edited, key, options, settle};
 
 struct Node;
 
@@ -142,9 +142,7 @@ async fn settings_of_one_type_are_for_its_informers_alone() {
         .namespace("ns")
         .resync_period(MINUTE)
         .resync_period_of::<PodRef>(Duration::from_secs(1))
-        .transform(|pod: PodRef| {
-            Ok::<_, std::convert::Infallible>(Arc::new(Pod { note: "made".to_owned(), ..(*pod).clone() }))
-        });
+        .transform(|pod: PodRef| Ok::<_, std::convert::Infallible>(edited(&pod, |pod| pod.note = "made".to_owned())));
     let factory = SharedInformerFactory::new(options);
     let pods = factory.informer(|namespace| {
         assert_eq!(namespace, "ns");
@@ -161,7 +159,7 @@ async fn settings_of_one_type_are_for_its_informers_alone() {
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(hears_of_pods.status().told, 11);
     assert_eq!(hears_of_nodes.registration().backlog(), 1);
-    assert_eq!(pods.indexer().list()[0].note, "made");
+    assert_eq!(pods.indexer().list()[0].read().note, "made");
     stop.cancel();
     factory.shut_down().await;
 }
@@ -201,7 +199,7 @@ async fn several_namespaces_are_read_as_one_store() {
     assert_eq!(informers.list().len(), 2);
     assert_eq!(informers.by_index("note", "x").unwrap().len(), 2);
     assert!(informers.by_index("none", "x").is_err());
-    assert_eq!(informers.get_by_key(&key("blue/b")).unwrap().name, "b");
+    assert_eq!(informers.get_by_key(&key("blue/b")).unwrap().id().name, "b");
     assert!(informers.get_by_key(&key("green/b")).is_none() && informers.informer("green").is_none());
     stop.cancel();
     for informer in running {

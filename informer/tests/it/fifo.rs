@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use kubewire_indexer::{Deleted, Indexer, Object};
 use kubewire_informer::{AdmitError, Closed, Delivery, DeltaFifo, DeltaFifoOptions, ReflectorStore, TransformError};
 
-use crate::source::{Pod, PodRef, settle};
+use super::source::{Form, Pod, PodRef, edited, settle};
 
 fn pod(name: &str, version: &str) -> PodRef {
     let (name, version) = (name.to_owned(), version.to_owned());
-    Arc::new(Pod { namespace: "ns".to_owned(), uid: format!("u-{name}"), name, version, ..Pod::default() })
+    PodRef::make(&Pod { namespace: "ns".to_owned(), uid: format!("u-{name}"), name, version, ..Pod::default() })
 }
 
 fn fifo(delivery: Delivery) -> DeltaFifo<PodRef> {
@@ -146,12 +146,12 @@ fn the_transform_runs_once_over_each_object_and_never_over_a_tombstone() {
             known_objects: Some(Arc::new(indexer.clone())),
             transform: Some(Arc::new(move |pod: PodRef| {
                 counter.fetch_add(1, Ordering::Relaxed);
-                assert!(pod.note.is_empty(), "transformed before");
-                Ok(Arc::new(Pod { note: "seen".to_owned(), ..(*pod).clone() }))
+                assert!(pod.read().note.is_empty(), "transformed before");
+                Ok(edited(&pod, |pod| pod.note = "seen".to_owned()))
             })),
             ..DeltaFifoOptions::default()
         });
-        indexer.put(pod("known", "0").key(), Arc::new(Pod { note: "seen".to_owned(), ..(*pod("known", "0")).clone() }));
+        indexer.put(pod("known", "0").key(), edited(&pod("known", "0"), |pod| pod.note = "seen".to_owned()));
         fifo.add(pod("a", "1")).unwrap();
         fifo.update(pod("a", "2")).unwrap();
         fifo.delete(Deleted::Known(pod("a", "3"))).unwrap();
@@ -166,7 +166,7 @@ fn the_transform_runs_once_over_each_object_and_never_over_a_tombstone() {
 #[test]
 fn an_object_that_the_transform_refuses_is_not_queued() {
     let fifo = DeltaFifo::new(DeltaFifoOptions {
-        transform: Some(Arc::new(|pod: PodRef| match &*pod.name {
+        transform: Some(Arc::new(|pod: PodRef| match pod.id().name {
             "bad" => Err(TransformError::new("no such thing")),
             "worse" => panic!("out of my depth"),
             _ => Ok(pod),
@@ -194,11 +194,11 @@ fn an_object_without_a_name_is_an_error_and_no_key() {
 fn a_listed_object_whose_state_is_cached_is_the_cached_one() {
     let indexer = Indexer::new();
     let cached = pod("a", "1");
-    indexer.put(cached.key(), Arc::clone(&cached));
+    indexer.put(cached.key(), cached.clone());
     let fifo =
         DeltaFifo::new(DeltaFifoOptions { known_objects: Some(Arc::new(indexer)), ..DeltaFifoOptions::default() });
-    assert!(Arc::ptr_eq(ReflectorStore::admit(&fifo, pod("a", "1")).unwrap().object(), &cached));
-    for other in [pod("a", "2"), pod("a", ""), Arc::new(Pod { uid: String::new(), ..(*cached).clone() })] {
-        assert!(Arc::ptr_eq(ReflectorStore::admit(&fifo, other.clone()).unwrap().object(), &other));
+    assert!(ReflectorStore::admit(&fifo, pod("a", "1")).unwrap().object().is_handle_of(&cached));
+    for other in [pod("a", "2"), pod("a", ""), edited(&cached, |pod| pod.uid.clear())] {
+        assert!(ReflectorStore::admit(&fifo, other.clone()).unwrap().object().is_handle_of(&other));
     }
 }

@@ -6,8 +6,8 @@ use kubewire_informer::{Buffering, Delivery, HandlerOptions, Stopped};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::recorder::Recorder;
-use crate::source::{Source, options, settle};
+use super::recorder::Recorder;
+use super::source::{Form, Source, options, settle};
 
 /// A cheap source of numbers that are the same in each run.
 struct Random(u64);
@@ -56,7 +56,7 @@ async fn a_hammered_source_and_what_handlers_saw_of_it_are_the_same() {
         for log in logs {
             assert_eq!(log.replay().into_values().collect::<Vec<_>>(), objects, "{delivery:?}");
         }
-        let mut store: Vec<_> = informer.indexer().list().iter().map(|pod| (**pod).clone()).collect();
+        let mut store: Vec<_> = informer.indexer().list().iter().map(Form::read).collect();
         store.sort();
         assert_eq!(store.len(), objects.len());
         assert!(objects.iter().all(|pod| store.contains(pod)));

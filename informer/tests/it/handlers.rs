@@ -12,17 +12,18 @@ use kubewire_informer::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::recorder::{Recorder, show};
-use crate::source::{Pod, PodRef, Source, key, settle};
+use super::recorder::{Recorder, show};
+use super::source::{Form, Pod, PodRef, Source, key, settle};
 
 fn pod(note: &str, version: &str) -> PodRef {
-    Arc::new(Pod { name: "x".to_owned(), note: note.to_owned(), version: version.to_owned(), ..Pod::default() })
+    PodRef::make(&Pod { name: "x".to_owned(), note: note.to_owned(), version: version.to_owned(), ..Pod::default() })
 }
 
 #[test]
 fn a_filter_turns_updates_that_cross_it_into_additions_and_deletions() {
     let log = Recorder::new();
-    let mut handler = FilteringResourceEventHandler { filter: |pod: &PodRef| pod.note == "in", handler: log.clone() };
+    let mut handler =
+        FilteringResourceEventHandler { filter: |pod: &PodRef| pod.read().note == "in", handler: log.clone() };
     handler.on_add(pod("in", "1"), true);
     handler.on_add(pod("out", "2"), true);
     assert_eq!(log.take(), ["+x@1!"]);
@@ -63,7 +64,7 @@ async fn a_panicking_handler_is_counted_and_goes_on_and_harms_nobody() {
     let informer = source.informer();
     let (good, careful) = (Recorder::new(), Recorder::new());
     let mut rest = careful.clone();
-    let complain = |pod: &PodRef| assert_ne!(pod.name, "bad", "a bad one");
+    let complain = |pod: &PodRef| assert_ne!(pod.id().name, "bad", "a bad one");
     let mut others = careful.clone();
     let mut gone = careful.clone();
     let bad = informer
@@ -165,7 +166,7 @@ async fn a_slow_handler_delays_nobody_and_gets_everything_in_order() {
     assert_eq!(slow_log.len(), 0);
     drop(gate);
     until("slow_log.len() == 1000", || slow_log.len() == 1000).await;
-    assert_eq!(slow_log.notifications(), fast_log.notifications());
+    assert_eq!(slow_log.take(), fast_log.take());
     until("slow.backlog() == 0", || slow.backlog() == 0).await;
 }
 

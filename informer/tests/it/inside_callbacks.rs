@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kubewire_indexer::{IndexFunc, Indexers};
+use kubewire_indexer::{IndexFunc, Indexers, Object};
 use kubewire_informer::reflector::ReflectorOptions;
 use kubewire_informer::{FilteringResourceEventHandler, Informer, Registration, ResourceEventHandlerFuncs};
 use kubewire_listwatch::ErrorClass;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::recorder::Recorder;
-use crate::source::{PodRef, Source, key, options, settle};
+use super::recorder::Recorder;
+use super::source::{PodRef, Source, key, options, settle};
 
 /// What a callback does with its informer.
 type Action = fn(&Inside);
@@ -126,7 +126,7 @@ async fn an_error_handler_an_index_function_and_a_transform_may_use_the_informer
     let (in_error, in_index, in_transform) = (using("error handler"), using("index"), using("transform"));
     let index = IndexFunc::one(move |pod: &PodRef| {
         in_index();
-        &pod.note
+        pod.label("note").unwrap_or_default()
     });
     let options = options()
         .reflector(ReflectorOptions::new())

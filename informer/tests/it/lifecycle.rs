@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use futures::FutureExt;
-use kubewire_indexer::Indexers;
+use kubewire_indexer::{Indexers, Object};
 use kubewire_informer::{
     AddIndexersError, InformerPhase, Stopped, WaitForVersionError, new_indexer_informer, wait_for_cache_sync,
 };
 use kubewire_listwatch::ErrorClass;
 use tokio_util::sync::CancellationToken;
 
-use crate::recorder::Recorder;
-use crate::source::{Source, key, options, settle};
+use super::recorder::Recorder;
+use super::source::{Source, key, options, settle};
 
 #[tokio::test(start_paused = true)]
 async fn the_first_list_and_then_each_change_reach_store_and_handler() {
@@ -60,8 +60,8 @@ async fn the_single_handler_informer_is_store_and_informer() {
         Duration::ZERO,
         |h| {
             let (added, changed) = (tx.clone(), tx.clone());
-            h.on_add(move |pod, initial| added.send(format!("+{}{initial}", pod.name)).unwrap())
-                .on_update(move |_, new| changed.send(format!("~{}", new.name)).unwrap())
+            h.on_add(move |pod, initial| added.send(format!("+{}{initial}", pod.id().name)).unwrap())
+                .on_update(move |_, new| changed.send(format!("~{}", new.id().name)).unwrap())
                 .on_delete(move |deleted| tx.send(format!("-{}", deleted.key())).unwrap())
         },
         Indexers::by_namespace(),

@@ -8,10 +8,10 @@ use kubewire_informer::{HandlerOptions, InformerOptions, ResourceEventHandlerFun
 use kubewire_ratelimit::ManualClock;
 use tokio_util::sync::CancellationToken;
 
-use crate::handlers::{gated, until};
+use super::handlers::{gated, until};
+use super::recorder::Recorder;
+use super::source::{PodRef, Source, options, settle};
 use crate::log_lines::{LogLines, field};
-use crate::recorder::Recorder;
-use crate::source::{PodRef, Source, options, settle};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -1,4 +1,11 @@
 //! Tests of the delta FIFO and of the informer against a server in memory, on paused time.
+//!
+//! They run over a plain struct here; `testing/conformance` runs the same files over every representation of an object.
+
+use std::sync::Arc;
+
+/// What the objects of these tests come as.
+pub(crate) type PodRef = Arc<record::Pod>;
 
 mod cache_sync;
 mod delivery;
@@ -13,6 +20,7 @@ mod lifecycle;
 mod log_lines;
 mod logs;
 mod metrics;
+mod record;
 mod recorder;
 mod relist;
 mod resync;

@@ -15,8 +15,8 @@ use kubewire_listwatch::ErrorClass;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::recorder::Recorder;
-use crate::source::{PodRef, Source, options, settle};
+use super::recorder::Recorder;
+use super::source::{PodRef, Source, options, settle};
 
 /// What was told, by the names of the metrics (and of the handler or the cause behind it): sums of counters, last values
 /// of gauges, all values of histograms.

@@ -7,7 +7,7 @@ use kubewire_indexer::{Deleted, Object, ObjectKey};
 use kubewire_informer::{Notification, ResourceEventHandler};
 use parking_lot::Mutex;
 
-use crate::source::{Pod, PodRef};
+use super::source::{Form, Pod, PodRef};
 
 #[derive(Clone, Default)]
 pub(crate) struct Recorder {
@@ -44,12 +44,12 @@ impl Recorder {
         for notification in &*self.log.lock() {
             match notification {
                 Notification::Added { object, .. } => {
-                    let before = store.insert(object.key(), (**object).clone());
+                    let before = store.insert(object.key(), object.read());
                     assert!(before.is_none(), "{object:?} was added twice");
                 }
                 Notification::Updated { old, new } => {
-                    let before = store.insert(new.key(), (**new).clone());
-                    assert_eq!(before.as_ref(), Some(&**old), "updated from a state that was not told");
+                    let before = store.insert(new.key(), new.read());
+                    assert_eq!(before, Some(old.read()), "updated from a state that was not told");
                 }
                 Notification::Deleted(deleted) => {
                     assert!(store.remove(&deleted.key()).is_some(), "{deleted:?} was deleted and never added");
@@ -64,12 +64,14 @@ impl Recorder {
 pub(crate) fn show(notification: &Notification<PodRef>) -> String {
     match notification {
         Notification::Added { object, is_in_initial_list } => {
-            format!("+{}@{}{}", object.key(), object.version, if *is_in_initial_list { "!" } else { "" })
+            format!("+{}@{}{}", object.key(), object.id().resource_version, if *is_in_initial_list { "!" } else { "" })
         }
-        Notification::Updated { old, new } => format!("~{}@{}>{}", new.key(), old.version, new.version),
-        Notification::Deleted(Deleted::Known(object)) => format!("-{}@{}", object.key(), object.version),
+        Notification::Updated { old, new } => {
+            format!("~{}@{}>{}", new.key(), old.id().resource_version, new.id().resource_version)
+        }
+        Notification::Deleted(Deleted::Known(object)) => format!("-{}@{}", object.key(), object.id().resource_version),
         Notification::Deleted(Deleted::FinalStateUnknown { key, last }) => {
-            format!("-{key}@{}?", last.as_ref().map_or("", |last| &last.version))
+            format!("-{key}@{}?", last.as_ref().map_or("", |last| last.id().resource_version))
         }
         other => format!("{other:?}"),
     }

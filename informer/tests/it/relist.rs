@@ -12,8 +12,8 @@ use kubewire_listwatch::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::recorder::Recorder;
-use crate::source::{Pod, PodRef, Source, key, options, settle};
+use super::recorder::Recorder;
+use super::source::{Form, Pod, PodRef, Source, edited, key, options, settle};
 
 /// Makes each pod anew, as decoding does, and counts them; those that are held are not made.
 #[derive(Clone, Default)]
@@ -25,7 +25,7 @@ struct Sparing {
 impl Sparing {
     fn decode(&self, pod: &PodRef) -> PodRef {
         self.decoded.fetch_add(1, Ordering::Relaxed);
-        Arc::new((**pod).clone())
+        PodRef::make(&pod.read())
     }
 
     fn take_decoded(&self) -> usize {
@@ -76,7 +76,7 @@ async fn what_is_cached_in_the_same_state_is_neither_decoded_nor_transformed_and
         let counter = Arc::clone(&runs);
         let mark = move |pod: PodRef| -> Result<PodRef, BoxError> {
             counter.fetch_add(1, Ordering::Relaxed);
-            Ok(Arc::new(Pod { note: format!("{}seen", pod.note), ..(*pod).clone() }))
+            Ok(edited(&pod, |pod| pod.note.push_str("seen")))
         };
         let informer = Informer::with_options(sparing.clone(), options().delivery(delivery).transform(mark)).unwrap();
         let log = Recorder::new();
@@ -91,7 +91,7 @@ async fn what_is_cached_in_the_same_state_is_neither_decoded_nor_transformed_and
         relisted(&sparing.source).await;
         assert_eq!((sparing.take_decoded(), runs.swap(0, Ordering::Relaxed)), (0, 0), "{delivery:?}");
         for (n, before) in before.iter().enumerate() {
-            assert!(Arc::ptr_eq(before, &handle(&informer, &format!("ns/{n}"))), "{delivery:?}");
+            assert!(before.is_handle_of(&handle(&informer, &format!("ns/{n}"))), "{delivery:?}");
         }
         assert_eq!(log.take().len(), 9, "each is told once, as an update to the same version");
         assert_eq!(informer.indexer().by_index("note", "seen").unwrap().len(), 9);
@@ -124,11 +124,11 @@ async fn what_a_relist_finds_changed_gone_new_or_made_anew_is_decoded_and_told()
         sparing.source.put("ns/new", "new");
         relisted(&sparing.source).await;
         assert_eq!(sparing.take_decoded(), 3, "{delivery:?}");
-        assert!(Arc::ptr_eq(&same, &handle(&informer, "ns/same")));
+        assert!(same.is_handle_of(&handle(&informer, "ns/same")));
         let keys = |note: &str| -> Vec<ObjectKey> { informer.indexer().index_keys("note", note).unwrap() };
         assert_eq!(keys("old"), [key("ns/same")]);
         assert_eq!(keys("new"), [key("ns/anew"), key("ns/changed"), key("ns/new")]);
-        let mut cached: Vec<Pod> = informer.indexer().list().iter().map(|pod| (**pod).clone()).collect();
+        let mut cached: Vec<Pod> = informer.indexer().list().iter().map(Form::read).collect();
         cached.sort_by(|a, b| a.name.cmp(&b.name));
         assert_eq!(cached, sparing.source.objects(), "{delivery:?}");
         let told = log.take();

@@ -5,8 +5,8 @@ use std::time::Duration;
 use kubewire_informer::{Buffering, Delivery, HandlerOptions, InformerOptions};
 use tokio_util::sync::CancellationToken;
 
-use crate::recorder::Recorder;
-use crate::source::{PodRef, Source, options, settle};
+use super::recorder::Recorder;
+use super::source::{PodRef, Source, options, settle};
 
 const SECOND: Duration = Duration::from_secs(1);
 

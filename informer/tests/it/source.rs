@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use kubewire_indexer::{Id, IndexFunc, Indexers, Meta, ObjectKey};
+use kubewire_indexer::{IndexFunc, Indexers, Object, ObjectKey};
 use kubewire_informer::reflector::ReflectorOptions;
 use kubewire_informer::{Informer, InformerOptions};
 use kubewire_listwatch::{
@@ -14,22 +14,8 @@ use kubewire_listwatch::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Pod {
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-    pub(crate) uid: String,
-    pub(crate) version: String,
-    pub(crate) note: String,
-}
-
-impl Meta for Pod {
-    fn id(&self) -> Id<'_> {
-        Id::new(&self.namespace, &self.name).uid(&self.uid).resource_version(&self.version)
-    }
-}
-
-pub(crate) type PodRef = Arc<Pod>;
+pub(crate) use super::PodRef;
+pub(crate) use crate::record::{Form, Pod, edited};
 
 /// `namespace/name`
 pub(crate) fn key(text: &str) -> ObjectKey {
@@ -81,14 +67,15 @@ impl Source {
                 note: note.to_owned(),
             };
             state.objects.insert(key.clone(), pod.clone());
-            Some(if former.is_some() { WatchEvent::Modified(Arc::new(pod)) } else { WatchEvent::Added(Arc::new(pod)) })
+            let object = PodRef::make(&pod);
+            Some(if former.is_some() { WatchEvent::Modified(object) } else { WatchEvent::Added(object) })
         })
     }
 
     pub(crate) fn delete(&self, name: &str) -> String {
         self.change(name, |state, key, version| {
             let pod = Pod { version: version.to_string(), ..state.objects.remove(key)? };
-            Some(WatchEvent::Deleted(Arc::new(pod)))
+            Some(WatchEvent::Deleted(PodRef::make(&pod)))
         })
     }
 
@@ -167,7 +154,9 @@ impl Source {
 
 pub(crate) fn options() -> InformerOptions<PodRef> {
     InformerOptions::new()
-        .indexers(Indexers::by_namespace().with("note", IndexFunc::one(|pod: &PodRef| pod.note.as_str())))
+        .indexers(
+            Indexers::by_namespace().with("note", IndexFunc::one(|pod: &PodRef| pod.label("note").unwrap_or_default())),
+        )
         .reflector(ReflectorOptions::new())
 }
 
@@ -187,7 +176,7 @@ impl ListerWatcher for Source {
         if let Some(action) = after_list {
             action();
         }
-        objects.into_iter().for_each(|pod| each(Ok(Arc::new(pod))));
+        objects.iter().for_each(|pod| each(Ok(PodRef::make(pod))));
         Ok(ListMeta::new(version.to_string()))
     }
 

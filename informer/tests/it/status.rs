@@ -6,8 +6,8 @@ use kubewire_informer::{HandlerOptions, InformerPhase};
 use kubewire_listwatch::ErrorClass;
 use tokio_util::sync::CancellationToken;
 
-use crate::recorder::Recorder;
-use crate::source::{Source, settle};
+use super::recorder::Recorder;
+use super::source::{Source, settle};
 
 #[tokio::test(start_paused = true)]
 async fn the_status_is_one_line_that_says_what_it_does_what_it_has_and_what_failed() {

@@ -8,8 +8,8 @@ use kubewire_informer::Delivery;
 use kubewire_listwatch::BoxError;
 use tokio_util::sync::CancellationToken;
 
-use crate::recorder::Recorder;
-use crate::source::{Pod, PodRef, Source, key, options, settle};
+use super::recorder::Recorder;
+use super::source::{Form, PodRef, Source, edited, key, options, settle};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -18,9 +18,8 @@ async fn store_keys_and_handlers_follow_the_transformed_object() {
     for delivery in [Delivery::PerKey, Delivery::InOrder] {
         let source = Source::new();
         source.put("ns/a", "1");
-        let upper = |pod: PodRef| -> Result<PodRef, BoxError> {
-            Ok(Arc::new(Pod { name: pod.name.to_uppercase(), ..(*pod).clone() }))
-        };
+        let upper =
+            |pod: PodRef| -> Result<PodRef, BoxError> { Ok(edited(&pod, |pod| pod.name.make_ascii_uppercase())) };
         let informer = source.informer_with(options().delivery(delivery).transform(upper));
         let log = Recorder::new();
         informer.add_handler(log.clone()).unwrap();
@@ -48,7 +47,7 @@ async fn the_transform_never_sees_what_it_has_made() {
     let counter = Arc::clone(&runs);
     let informer = source.informer_with(options().resync_period(SECOND).transform(move |pod: PodRef| {
         counter.fetch_add(1, Ordering::Relaxed);
-        if pod.note.is_empty() { Ok(Arc::new(Pod { note: "seen".to_owned(), ..(*pod).clone() })) } else { Err("seen") }
+        if pod.read().note.is_empty() { Ok(edited(&pod, |pod| pod.note = "seen".to_owned())) } else { Err("seen") }
     }));
     let log = Recorder::new();
     informer.add_handler(log.clone()).unwrap();
@@ -57,7 +56,7 @@ async fn the_transform_never_sees_what_it_has_made() {
     for _ in 0..10 {
         source.put("ns/0", "");
         tokio::time::sleep(SECOND).await;
-        assert!(informer.indexer().list().iter().all(|pod| pod.note == "seen"));
+        assert!(informer.indexer().list().iter().all(|pod| pod.read().note == "seen"));
     }
     source.expire();
     tokio::time::sleep(SECOND * 61).await;
@@ -71,7 +70,7 @@ async fn an_object_that_the_transform_refuses_is_skipped_and_what_is_cached_stay
     let source = Source::new();
     source.put("ns/a", "good");
     source.put("ns/b", "poison");
-    let picky = |pod: PodRef| if pod.note == "poison" { Err("bad taste") } else { Ok(pod) };
+    let picky = |pod: PodRef| if pod.read().note == "poison" { Err("bad taste") } else { Ok(pod) };
     let informer = source.informer_with(options().transform(picky));
     let log = Recorder::new();
     informer.add_handler(log.clone()).unwrap();
@@ -85,7 +84,7 @@ async fn an_object_that_the_transform_refuses_is_skipped_and_what_is_cached_stay
     source.expire();
     tokio::time::sleep(SECOND * 61).await;
     assert_eq!(log.take(), ["~ns/c@4>4"], "the list has a, though nobody can take it");
-    assert_eq!(informer.indexer().get_by_key(&key("ns/a")).unwrap().note, "good");
+    assert_eq!(informer.indexer().get_by_key(&key("ns/a")).unwrap().read().note, "good");
     assert_eq!(informer.status().reflector.not_taken, 4);
     source.put("ns/a", "good again");
     settle().await;
@@ -97,9 +96,7 @@ async fn real_updates_arrive_though_the_transform_removes_the_version() {
     for delivery in [Delivery::PerKey, Delivery::InOrder, Delivery::Coalescing] {
         let source = Source::new();
         source.put("ns/a", "1");
-        let strip = |pod: PodRef| -> Result<PodRef, BoxError> {
-            Ok(Arc::new(Pod { version: String::new(), ..(*pod).clone() }))
-        };
+        let strip = |pod: PodRef| -> Result<PodRef, BoxError> { Ok(edited(&pod, |pod| pod.version.clear())) };
         let informer = source.informer_with(options().resync_period(SECOND).delivery(delivery).transform(strip));
         let log = Recorder::new();
         let handler = kubewire_informer::HandlerOptions::new().resync_period(Duration::ZERO);
@@ -117,7 +114,7 @@ async fn real_updates_arrive_though_the_transform_removes_the_version() {
         source.put("ns/a", "3");
         settle().await;
         assert_eq!(log.notifications().len(), 1);
-        assert_eq!(informer.indexer().list()[0].note, "3");
+        assert_eq!(informer.indexer().list()[0].read().note, "3");
     }
 }
 
@@ -126,7 +123,7 @@ async fn the_version_of_the_store_stays_where_the_transform_removes_it() {
     let source = Source::new();
     source.put("ns/a", "1");
     let strip = |pod: PodRef| -> Result<PodRef, BoxError> {
-        Ok(if pod.note == "strip" { Arc::new(Pod { version: String::new(), ..(*pod).clone() }) } else { pod })
+        Ok(if pod.read().note == "strip" { edited(&pod, |pod| pod.version.clear()) } else { pod })
     };
     let informer = source.informer_with(options().delivery(Delivery::InOrder).transform(strip));
     let _running = informer.start(CancellationToken::new());

@@ -11,18 +11,19 @@ use crate::body::ResponseBody;
 use crate::decoding::FieldValidation;
 use crate::fault::StreamFault;
 use crate::form::{Form, Renderer};
+use crate::format::Format;
 use crate::handler::{Answered, RequestParts};
 use crate::list::ListOptions;
-use crate::list_stream::list_body;
+use crate::list_stream::{list_body, protobuf_list_body};
 use crate::response::{json_body, response, warn};
 use crate::route::ObjectRequest;
 use crate::selection::Selection;
 use crate::server::Inner;
 use crate::store::CollectionId;
-use crate::watch::{Cursor, WatchOptions};
+use crate::watch::{Cursor, WatchOptions, error_line};
 use crate::watch_stream::Watch;
 use crate::write::{Collection, DeleteOptions, Target, Written};
-use crate::{Status, Verb, openapi, patching, review, watch_event};
+use crate::{Status, Verb, openapi, patching, review};
 
 /// One request for objects.
 pub(crate) struct Call<'a> {
@@ -54,7 +55,21 @@ impl Call<'_> {
         let key = self.target()?.key();
         let stored = self.inner.world.lock().store.get(self.id, &key).cloned();
         let stored = stored.ok_or_else(|| Status::not_found(&self.objects.resource, &self.objects.name))?;
-        Ok(json_body(StatusCode::OK, self.renderer().object(stored.object())))
+        Ok(self.body(StatusCode::OK, self.renderer().object(stored.object())))
+    }
+
+    /// An answer of these bytes in the form that was asked for.
+    fn body(&self, code: StatusCode, body: Bytes) -> Response<ResponseBody> {
+        response(code, self.form.format.media_type(), ResponseBody::whole(body))
+    }
+
+    /// An answer of this object, list or status as it is; in JSON where there is no protobuf of it.
+    fn value(&self, code: StatusCode, value: &Value) -> Response<ResponseBody> {
+        let protobuf = (self.form.format == Format::Protobuf).then(|| openapi::to_protobuf(value)).flatten();
+        match protobuf {
+            Some(message) => self.body(code, Bytes::from(message)),
+            None => json_body(code, value.to_string()),
+        }
     }
 
     fn renderer(&self) -> Renderer {
@@ -81,10 +96,14 @@ impl Call<'_> {
             }
         }
         if let Some(table) = self.renderer().table(&listed) {
-            return Ok(json_body(StatusCode::OK, table));
+            return Ok(self.body(StatusCode::OK, table));
         }
-        let body = list_body(self.objects.resource.clone(), self.form, listed);
-        Ok(response(StatusCode::OK, "application/json", ResponseBody::stream(body)))
+        let resource = self.objects.resource.clone();
+        let body = match self.form.format {
+            Format::Json => ResponseBody::stream(list_body(resource, self.form, listed)),
+            Format::Protobuf => ResponseBody::stream(protobuf_list_body(resource, self.form, listed)),
+        };
+        Ok(response(StatusCode::OK, self.form.format.media_type(), body))
     }
 
     /// A version that is not to be had any more, or not yet: a compaction or a restore has met this request.
@@ -119,10 +138,10 @@ impl Call<'_> {
             // As the real server: the answer is 200, and the error its only event.
             Err(status) => {
                 self.count_refusal(&status);
-                ResponseBody::whole(watch_event::error(&status))
+                ResponseBody::whole(error_line(&status, self.form.format).bytes)
             }
         };
-        Ok(response(StatusCode::OK, "application/json", body))
+        Ok(response(StatusCode::OK, &self.form.format.watch_media_type(), body))
     }
 
     fn target(&self) -> Result<Target, Status> {
@@ -174,7 +193,7 @@ impl Call<'_> {
     fn review(&self) -> Answered {
         let object = self.json()?;
         let reviewed = review::answer(self.inner, &self.objects.resource, object, self.request.info);
-        Ok(json_body(StatusCode::CREATED, reviewed.to_string()))
+        Ok(self.value(StatusCode::CREATED, &reviewed))
     }
 
     fn create(&self) -> Answered {
@@ -205,7 +224,7 @@ impl Call<'_> {
     }
 
     fn written(&self, code: StatusCode, written: &Written) -> Response<ResponseBody> {
-        json_body(code, self.renderer().object(written.object()))
+        self.body(code, self.renderer().object(written.object()))
     }
 
     fn delete_options(&self) -> Result<DeleteOptions, Status> {
@@ -236,7 +255,7 @@ impl Call<'_> {
                 let status = json!({
                     "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
                 });
-                Ok(json_body(StatusCode::OK, status.to_string()))
+                Ok(self.value(StatusCode::OK, &status))
             }
             _ => Ok(self.written(StatusCode::OK, &written)),
         }
@@ -256,7 +275,7 @@ impl Call<'_> {
             "kind": resource.list_kind(), "apiVersion": resource.api_version(),
             "metadata": {"resourceVersion": version.to_string()}, "items": items,
         });
-        Ok(json_body(StatusCode::OK, list.to_string()))
+        Ok(self.value(StatusCode::OK, &list))
     }
 }
 

@@ -14,6 +14,7 @@ use crate::body::{BoxError, ResponseBody, reset_error};
 use crate::call::Call;
 use crate::fault::{Answer, BodyFault, StreamFault};
 use crate::form::Form;
+use crate::format::Format;
 use crate::matching::RequestInfo;
 use crate::request_log::RecordedRequest;
 use crate::response::{failure, raw};
@@ -64,7 +65,10 @@ where
             right_answer(inner, user, routed, &request, read_body).await
         }
     };
-    let response = answered.unwrap_or_else(|status| failure(&status));
+    let response = answered.unwrap_or_else(|status| {
+        let accept = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        failure(&status, Format::of_failures(accept))
+    });
     Ok(response.map(|body| faulty(inner, body, &applied.stream).counted(open)))
 }
 
@@ -135,7 +139,7 @@ where
     // Every resource of the registry has its collection.
     let id = CollectionId(inner.registry.position(&objects.resource.name()).ok_or_else(Status::no_such_path)?);
     let accept = request.header(header::ACCEPT).unwrap_or_default();
-    let form = Form::negotiate(accept, request.query.get("includeObject").unwrap_or_default())?;
+    let form = Form::negotiate(accept, request.query.get("includeObject").unwrap_or_default(), &objects.resource)?;
     let body = match objects.verb {
         Verb::Get | Verb::List | Verb::Watch => Bytes::new(),
         _ => read_body().await?,

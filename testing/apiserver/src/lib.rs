@@ -52,7 +52,8 @@
 //!   pod without containers is taken.
 //! - No server-side apply (415), no `managedFields` but those that a client sends, no watches of single paths (`/watch/…`), no
 //!   subresources but `status`.
-//! - Answers are JSON; request bodies may be protobuf, as kubectl sends them for some kinds. HTTP/1.1, or
+//! - Answers are JSON, or protobuf where a client asks for it: of the built-in resources, and of the metadata of all.
+//!   Request bodies may be protobuf too. HTTP/1.1, or
 //!   HTTP/2 where the client begins with it (100 requests a connection, as the real server), without TLS.
 //! - `events` of the core group and of `events.k8s.io` are two collections.
 //! - CustomResourceDefinitions are not served: custom resources are registered at the start.
@@ -87,6 +88,7 @@ mod documents;
 mod fault;
 mod fields;
 mod form;
+mod format;
 mod handler;
 mod hits;
 mod kubeconfig;

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::Status;
 use crate::body::ResponseBody;
+use crate::format::Format;
 
 /// An answer that is one JSON text.
 pub(crate) fn json_body(code: StatusCode, body: impl Into<Bytes>) -> Response<ResponseBody> {
@@ -42,8 +43,8 @@ pub(crate) fn raw(code: u16, content_type: &str, body: Bytes) -> Response<Respon
 }
 
 /// A status as an answer.
-pub(crate) fn failure(status: &Status) -> Response<ResponseBody> {
-    let mut response = raw(status.code, "application/json", Bytes::from(status.to_value().to_string()));
+pub(crate) fn failure(status: &Status, format: Format) -> Response<ResponseBody> {
+    let mut response = raw(status.code, format.media_type(), format.whole(&status.to_value()));
     if let Some(seconds) = status.retry_after_seconds {
         let headers = response.headers_mut();
         match status.retry_after_as_date {

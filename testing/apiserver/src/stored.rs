@@ -1,5 +1,7 @@
 //! PURE. One object as the server holds it: the bytes that go out, and beside them what selectors ask for.
 
+use std::sync::OnceLock;
+
 use bytes::Bytes;
 use kubewire_indexer::ObjectKey;
 use serde_json::Value;
@@ -17,7 +19,7 @@ use crate::watch_event::{EventKind, SUFFIX};
 ///                             ^ object_at                                                     ^ rest_at
 /// ```
 ///
-/// So the common event is one shared buffer, the object is a slice of it, and an item of a list another. The
+/// and, once somebody has asked for protobuf, as its message beside that. So the common event is one shared buffer, the object is a slice of it, and an item of a list another. The
 /// version stands first in the metadata, so that another one is set without reading the object.
 #[derive(Debug)]
 pub(crate) struct Stored {
@@ -28,6 +30,8 @@ pub(crate) struct Stored {
     /// The fields that field selectors may name, besides name and namespace; empty values are left out.
     pub(crate) fields: Pairs,
     line: Bytes,
+    /// The object in protobuf, once somebody has asked for it. Not counted in the size, which must not change.
+    message: OnceLock<Bytes>,
     kind: EventKind,
     /// Where the object begins in `line`.
     object_at: u32,
@@ -91,7 +95,19 @@ impl Draft {
         let (line, places) = write_line(resource, kind, version, &self.rest);
         let Self { key, uid, labels, fields, .. } = self;
         let [object_at, metadata_at, rest_at] = places;
-        Stored { key, version, uid, labels, fields, line, kind, object_at, metadata_at, rest_at }
+        Stored {
+            key,
+            version,
+            uid,
+            labels,
+            fields,
+            line,
+            message: OnceLock::new(),
+            kind,
+            object_at,
+            metadata_at,
+            rest_at,
+        }
     }
 }
 
@@ -148,6 +164,11 @@ fn member(out: &mut Vec<u8>, name: &str, value: &Value) {
 }
 
 impl Stored {
+    /// The object in protobuf, without an envelope, made by `make` if it was not yet.
+    pub(crate) fn message(&self, make: impl FnOnce() -> Bytes) -> Bytes {
+        self.message.get_or_init(make).clone()
+    }
+
     /// The object as JSON. Shares the stored bytes.
     pub(crate) fn object(&self) -> Bytes {
         self.line.slice(self.object_at as usize..self.line.len() - SUFFIX.len())
@@ -184,6 +205,7 @@ impl Stored {
             labels: self.labels.clone(),
             fields: self.fields.clone(),
             line,
+            message: OnceLock::new(),
             kind,
             object_at,
             metadata_at,

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::Status;
 use crate::collection::{Collection, Event};
 use crate::form::{Form, Renderer};
+use crate::format::Format;
 use crate::list;
 use crate::route::Query;
 use crate::selection::Selection;
 use crate::status::Cause;
 use crate::stored::Stored;
 use crate::watch_event::EventKind;
-use crate::{Status, watch_event};
 
 /// What a watch request asks for, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,6 +145,15 @@ impl Cursor {
         Ok(Self { selection, renderer, position, initial, mark_due, options })
     }
 
+    pub(crate) fn format(&self) -> Format {
+        self.renderer.format()
+    }
+
+    /// A line that a fault puts into this watch.
+    pub(crate) fn foreign_line(&self, line: &Bytes) -> Bytes {
+        self.format().foreign_line(line, self.renderer.message_type())
+    }
+
     /// Whether the mark of the end of the initial events is still to come: it is a streaming list so far.
     pub(crate) fn is_list(&self) -> bool {
         self.mark_due
@@ -208,8 +218,8 @@ impl Cursor {
 }
 
 /// The line of an error.
-pub(crate) fn error_line(status: &Status) -> Line {
-    Line::new(LineKind::Error, watch_event::error(status))
+pub(crate) fn error_line(status: &Status, format: Format) -> Line {
+    Line::new(LineKind::Error, format.event("ERROR", &status.to_value()))
 }
 
 #[cfg(test)]

@@ -3,8 +3,6 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::Status;
-
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum EventKind {
@@ -18,7 +16,6 @@ pub(crate) enum EventKind {
 
 impl EventKind {
     /// As it stands on the wire.
-    #[cfg(test)]
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Added => "ADDED",
@@ -47,11 +44,6 @@ pub(crate) fn line(type_: &str, object: &Value) -> Bytes {
     Bytes::from(line)
 }
 
-/// An `ERROR` event.
-pub(crate) fn error(status: &Status) -> Bytes {
-    line("ERROR", &status.to_value())
-}
-
 /// The line of a change whose object has these bytes.
 pub(crate) fn wrap(kind: EventKind, object: &[u8]) -> Bytes {
     Bytes::from([kind.prefix(), object, SUFFIX].concat())
@@ -63,7 +55,7 @@ pub(crate) fn object_of(kind: EventKind, line: &Bytes) -> Bytes {
 }
 
 /// A bookmark: an object of this kind with nothing but a version, and the mark of the end of the initial events.
-pub(crate) fn bookmark(kind: &str, api_version: &str, version: u64, initial_events_end: bool) -> Bytes {
+pub(crate) fn bookmark(kind: &str, api_version: &str, version: u64, initial_events_end: bool) -> Value {
     let mut object = json!({
         "kind": kind, "apiVersion": api_version,
         "metadata": {"resourceVersion": version.to_string(), "creationTimestamp": null},
@@ -71,5 +63,5 @@ pub(crate) fn bookmark(kind: &str, api_version: &str, version: u64, initial_even
     if initial_events_end {
         object["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
     }
-    line("BOOKMARK", &object)
+    object
 }

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::body::{BoxError, reset_error};
 use crate::collection::Event;
 use crate::fault::{BodyFault, Cut, StreamFault};
+use crate::format::Format;
 use crate::hits::Hits;
 use crate::server::Inner;
 use crate::store::CollectionId;
@@ -48,7 +49,7 @@ impl Watch {
     ) -> Self {
         let now = Instant::now();
         let ends_at = now + timeout;
-        let faults = WatchFaults::new(faults, inner.hits.clone(), cursor.is_list());
+        let faults = WatchFaults::new(faults, inner.hits.clone(), &cursor);
         let mut watch = Self {
             collection,
             cursor: Some(cursor),
@@ -197,11 +198,17 @@ struct WatchFaults {
     events: usize,
     /// Whether it is a streaming list that has not been told its end.
     is_list: bool,
+    format: Format,
 }
 
 impl WatchFaults {
-    fn new(faults: Vec<BodyFault>, hits: Arc<Hits>, is_list: bool) -> Self {
-        Self { faults, hits, events: 0, is_list }
+    fn new(mut faults: Vec<BodyFault>, hits: Arc<Hits>, cursor: &Cursor) -> Self {
+        for fault in &mut faults {
+            if let StreamFault::LineAfterEvents(_, line) = &mut fault.what {
+                *line = cursor.foreign_line(line);
+            }
+        }
+        Self { faults, hits, events: 0, is_list: cursor.is_list(), format: cursor.format() }
     }
 
     /// As what changes in another order are counted, if there are to be any.
@@ -217,7 +224,7 @@ impl WatchFaults {
 
     /// Lines that are put in after as many changes as were given by now; each once.
     fn due(&mut self) -> Vec<Line> {
-        let (events, is_list) = (self.events, self.is_list);
+        let (events, is_list, format) = (self.events, self.is_list, self.format);
         let hits = &self.hits;
         let due = |fault: &mut BodyFault| match &fault.what {
             StreamFault::ErrorAfterEvents(count, _) | StreamFault::LineAfterEvents(count, _) => *count <= events,
@@ -226,7 +233,7 @@ impl WatchFaults {
         let line = |fault: BodyFault| {
             hits.count(fault.name);
             match fault.what {
-                StreamFault::ErrorAfterEvents(_, status) => error_line(&status),
+                StreamFault::ErrorAfterEvents(_, status) => error_line(&status, format),
                 StreamFault::LineAfterEvents(_, bytes) => {
                     if is_list {
                         hits.count(LINE_IN_LIST);

@@ -6,6 +6,7 @@
 
 mod decode;
 mod document;
+mod encode;
 mod protobuf;
 mod schema;
 #[cfg(test)]
@@ -14,5 +15,6 @@ mod types;
 
 pub(crate) use decode::decode;
 pub(crate) use document::document;
+pub(crate) use encode::{ListHead, envelope, frame, item_len, message, put_item, to_protobuf};
 pub(crate) use protobuf::{MEDIA_TYPE as PROTOBUF, to_json};
 pub(crate) use types::{Field, Type};

@@ -1,5 +1,5 @@
-//! PURE. Reading the protobuf form of the built-in kinds, which kubectl and client-go's typed clients send. Only the
-//! types' numbers are needed; the answers stay JSON, which these clients take too.
+//! PURE. Reading the protobuf form of the built-in kinds, which kubectl and client-go's typed clients send. `encode`
+//! writes it.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use super::types::{Shape, Type};
 pub(crate) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
 /// What stands before the envelope.
-const MAGIC: &[u8] = b"k8s\0";
+pub(super) const MAGIC: &[u8] = b"k8s\0";
 
 /// Messages within messages; Kubernetes' own go to about 20.
 const DEPTH_MAX: usize = 64;
@@ -48,19 +48,11 @@ pub(crate) fn to_json(body: &[u8]) -> Result<Value, ProtobufError> {
             _ => {}
         }
     }
-    let of = type_of(&api_version, &kind)
+    let of = Type::of_object(&api_version, &kind)
         .ok_or_else(|| ProtobufError::UnknownKind { api_version: api_version.clone(), kind: kind.clone() })?;
     let mut object = Map::from_iter([("apiVersion".to_owned(), json!(api_version)), ("kind".to_owned(), json!(kind))]);
     read_message(of, &mut Vec::new(), raw, &mut object, 0)?;
     Ok(Value::Object(object))
-}
-
-fn type_of(api_version: &str, kind: &str) -> Option<&'static Type> {
-    if kind == "DeleteOptions" {
-        return Type::named("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
-    }
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    Type::of_kind(group, version, kind)
 }
 
 /// Reads a message of type `of` into `object`. `within`: the numbers that lead from the type to the message, where JSON

@@ -280,6 +280,7 @@ fn protobuf_is_read_as_the_json_that_the_same_client_writes() {
         let bytes: Vec<u8> =
             (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect();
         assert_eq!(to_json(&bytes).unwrap(), expected);
+        assert_eq!(to_json(&to_protobuf(&expected).unwrap()).unwrap(), expected);
         for len in 0..bytes.len() / 2 {
             assert_ne!(to_json(&bytes[..len]).ok(), Some(expected.clone()), "{len}");
         }

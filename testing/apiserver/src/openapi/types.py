@@ -121,8 +121,15 @@ for name in definitions:
         if not name.endswith("List") and not name.startswith(META):
             visit(name)
 
-# What a client sends with a DELETE; it stands in every group.
+# What a client sends with a DELETE, and what a failure is answered with; they stand in every group.
 visit(META + ".DeleteOptions")
+visit(META + ".Status")
+# What the document does not define: the metadata of any object, as an object.
+definitions[META + ".PartialObjectMetadata"] = {
+    "properties": {"metadata": {"$ref": "#/definitions/" + META + ".ObjectMeta"}},
+    "x-kubernetes-group-version-kind": [{"group": "meta.k8s.io", "kind": "PartialObjectMetadata", "version": "v1"}],
+}
+visit(META + ".PartialObjectMetadata")
 
 print("# Kubernetes v1.37.2, written by types.py; read by types.rs, which tells the form.")
 for package in sorted(packages):

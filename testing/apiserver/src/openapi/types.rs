@@ -1,5 +1,5 @@
-//! The types of the built-in kinds, one truth for four uses: the merge keys of the strategic merge patch, the schemas
-//! of the OpenAPI documents, the check for unknown fields, and the reading of protobuf.
+//! The types of the built-in kinds, one truth for five uses: the merge keys of the strategic merge patch, the schemas
+//! of the OpenAPI documents, the check for unknown fields, the reading and the writing of protobuf.
 //!
 //! `types.txt` (written by `types.py`) has a line for each type, in three forms:
 //!
@@ -21,6 +21,9 @@ use std::sync::LazyLock;
 /// The facts, parsed once (about 500 types, a millisecond).
 static TYPES: LazyLock<Types> = LazyLock::new(|| Types::parse(include_str!("types.txt")));
 
+/// Where the types are that all groups have in common.
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+
 #[derive(Default)]
 struct Types {
     /// Sorted by package and name, as the file is.
@@ -39,6 +42,8 @@ pub(crate) struct Type {
     pub(crate) kind: Option<(&'static str, &'static str, &'static str)>,
     /// Without `apiVersion` and `kind` where `kind` is set. Sorted by name.
     pub(crate) fields: Vec<Field>,
+    /// The indices of `fields` in the order of their numbers.
+    by_number: Vec<usize>,
 }
 
 /// One field of a [`Type`].
@@ -109,6 +114,31 @@ impl Type {
         TYPES.by_name.get(name).map(|&i| &TYPES.all[i])
     }
 
+    /// The type of objects that say so of themselves.
+    pub(crate) fn of_object(api_version: &str, kind: &str) -> Option<&'static Type> {
+        // These stand in every group.
+        if ["DeleteOptions", "Status"].contains(&kind) {
+            return Type::named(&format!("{META}.{kind}"));
+        }
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Type::of_kind(group, version, kind)
+    }
+
+    /// What stands for any object of which only the metadata are wanted.
+    pub(crate) fn metadata_only() -> Option<&'static Type> {
+        Type::named(&format!("{META}.PartialObjectMetadata"))
+    }
+
+    /// The metadata of a list.
+    pub(crate) fn list_meta() -> Option<&'static Type> {
+        Type::named(&format!("{META}.ListMeta"))
+    }
+
+    /// The fields in the order of their protobuf numbers.
+    pub(crate) fn fields_by_number(&self) -> Vec<&Field> {
+        self.by_number.iter().map(|&at| &self.fields[at]).collect()
+    }
+
     /// The field of that name, in O(log n).
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         self.fields.binary_search_by(|f| f.name.cmp(name)).ok().map(|i| &self.fields[i])
@@ -146,7 +176,7 @@ impl Shape {
             "quantity" => Shape::Quantity,
             name => Shape::Object(match name.split_once('.') {
                 None => format!("{package}.{name}"),
-                Some(("meta", short)) => format!("io.k8s.apimachinery.pkg.apis.meta.v1.{short}"),
+                Some(("meta", short)) => format!("{META}.{short}"),
                 Some(("core", short)) => format!("io.k8s.api.core.v1.{short}"),
                 Some(_) => name.to_owned(),
             }),
@@ -191,7 +221,9 @@ impl Types {
                     fields.sort_by_key(|field| field.name);
                     types.by_name.insert(name.clone(), types.all.len());
                     types.by_kind.extend(kind.map(|kind| (kind, types.all.len())));
-                    types.all.push(Type { name, kind, fields });
+                    let mut by_number: Vec<usize> = (0..fields.len()).collect();
+                    by_number.sort_by_key(|&at| &fields[at].number);
+                    types.all.push(Type { name, kind, fields, by_number });
                 }
                 _ => {}
             }

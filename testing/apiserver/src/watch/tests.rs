@@ -6,11 +6,13 @@ use serde_json::{Value, json};
 use super::*;
 use crate::Registry;
 use crate::collection::HistoryLimits;
+use crate::form::View;
 use crate::store::{CollectionId, Store};
 use crate::stored::Draft;
 
 const PODS: CollectionId = CollectionId(0);
-const FORMS: [Form; 2] = [Form::Whole, Form::Metadata];
+const WHOLE: Form = Form { view: View::Whole, format: Format::Json };
+const FORMS: [Form; 2] = [WHOLE, Form { view: View::Metadata, format: Format::Json }];
 
 /// What a client of a watch knows: labels by name, or nothing once the watch failed.
 struct Follower {
@@ -136,7 +138,7 @@ fn a_bookmark_is_never_ahead_of_what_was_told() {
     let pods = Registry::default().get(&"pods".into()).unwrap().clone();
     let mut store = Store::new([pods.clone()], HistoryLimits { events_max: 1000, superseded_bytes_max: 1 << 30 });
     let query = format!("resourceVersion={}&allowWatchBookmarks=true", store.version());
-    let mut follower = Follower::begin(&store, &query, Form::Whole, BTreeMap::new());
+    let mut follower = Follower::begin(&store, &query, WHOLE, BTreeMap::new());
     let pod = |n: usize| json!({"metadata": {"namespace": "ns", "name": format!("n{n}")}});
     (0..BATCH_LEN_MAX + 10).for_each(|n| drop(store.put(PODS, Draft::new(&pods, &pod(n)))));
     follower.read(&store).unwrap();

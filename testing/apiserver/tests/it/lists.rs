@@ -202,6 +202,6 @@ async fn what_is_not_served_is_answered_by_a_status() {
         let answer = get(&server, path).await;
         assert_eq!((answer.reason(), &answer.body["kind"]), (expected, &json!("Status")), "{path}");
     }
-    let answer = get_as(&server, "/api/v1/pods", "application/vnd.kubernetes.protobuf").await;
+    let answer = get_as(&server, "/api/v1/pods", "application/yaml").await;
     assert_eq!(answer.reason(), (406, "NotAcceptable"));
 }

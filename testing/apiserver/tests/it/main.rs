@@ -8,6 +8,7 @@ mod kubectl;
 mod lists;
 mod pages;
 mod port;
+mod protobuf;
 mod raw;
 mod watches;
 mod writes;
