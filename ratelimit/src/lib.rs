@@ -79,6 +79,7 @@ mod backoff;
 mod backoff_table;
 mod bucket;
 pub mod clock;
+mod coarse;
 mod defaults;
 mod delay_with_reset;
 #[cfg(not(loom))]

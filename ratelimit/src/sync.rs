@@ -5,6 +5,8 @@
 mod scheduled;
 
 #[cfg(loom)]
+pub use loom::sync::atomic;
+#[cfg(loom)]
 pub use loom_lock::{Mutex, MutexGuard};
 #[cfg(shuttle)]
 pub use scheduled::*;
@@ -26,6 +28,14 @@ mod loom_lock {
 
         pub fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+
+        pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+            match self.0.try_lock() {
+                Ok(guard) => Some(guard),
+                Err(std::sync::TryLockError::Poisoned(error)) => Some(error.into_inner()),
+                Err(std::sync::TryLockError::WouldBlock) => None,
+            }
         }
     }
 }

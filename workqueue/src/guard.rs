@@ -26,6 +26,7 @@ struct Hold<K: Eq + Clone> {
 }
 
 impl<K: Eq + Clone> Guard<K> {
+    #[inline]
     pub(crate) fn new(shared: &Arc<Shared<K>>, hand_out: HandOut<K>) -> Self {
         let HandOut { key, claim, .. } = hand_out;
         Self { key, hold: Hold { shared: Arc::clone(shared), claim: Some(claim) } }
@@ -60,12 +61,11 @@ impl<K: Eq + Clone> Deref for Guard<K> {
 }
 
 impl<K: Eq + Clone> Drop for Hold<K> {
+    #[inline]
     fn drop(&mut self) {
         let Some(claim) = self.claim else { return };
-        let mut session = self.shared.begin_done();
-        let now = session.now;
-        let finished = session.state().done(claim, now);
-        session.report.worked = finished.as_ref().map(|finished| finished.worked);
+        let mut session = self.shared.begin_untimed();
+        let finished = session.finish(|state| state.done(claim));
         drop(session);
         drop(finished.and_then(|finished| finished.spare));
     }

@@ -28,7 +28,9 @@ use crate::waiting::Get;
 /// built outside a runtime.
 ///
 /// # Cost
-/// Every operation takes one lock for a moment, and reads the clock (done does so only where there are delays or metrics).
+/// Every operation takes one lock for a moment. Where there are delays or metrics it reads the clock; otherwise add and get
+/// read the kernel's last tick, a quarter of that, so that ages in [`status`](Self::status) and
+/// [`snapshot`](Self::snapshot) may be some milliseconds too long, and are not of a runtime's paused time.
 /// With n keys: `add`, `get` and `done` are O(1) (one hash in `add`, none in `get` and in a guard's drop), delays O(log n).
 /// A key is stored once, and cloned when it is handed out. An operation also adds the delayed keys that have become due
 /// since the last one, O(log n) each.
@@ -66,9 +68,10 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     /// again once it is done.
     ///
     /// Once the queue is shutting down this does nothing.
+    #[inline]
     pub fn add(&self, key: K) {
         let hash = self.shared.hasher.hash_one(&key);
-        let mut session = self.shared.begin();
+        let mut session = self.shared.begin_add_or_get();
         let now = session.now;
         let added = session.state().add(hash, key, now);
         session.report.adds += u64::from(added.accepted);
@@ -103,7 +106,9 @@ impl<K: Eq + Hash + Clone> Queue<K> {
             session.report.adds += u64::from(added.accepted);
             added.spare
         } else {
-            session.state().add_at(hash, key, due)
+            let spare = session.state().add_at(hash, key, due);
+            session.note_delays();
+            spare
         };
         drop(session);
         drop(spare);
@@ -148,8 +153,9 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     ///
     /// # Errors
     /// There is none now, or there will be none.
+    #[inline]
     pub fn try_get(&self) -> Result<Guard<K>, TryGetError> {
-        let mut session = self.shared.begin();
+        let mut session = self.shared.begin_add_or_get();
         let hand_out = session.take(None);
         let shutting_down = session.state().is_shutting_down();
         drop(session);
@@ -166,17 +172,15 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     /// If a guard holds the key, that guard's drop then does nothing.
     pub fn done(&self, key: &K) -> bool {
         let hash = self.shared.hasher.hash_one(key);
-        let mut session = self.shared.begin_done();
-        let now = session.now;
-        let finished = session.state().done_key(hash, key, now);
-        session.report.worked = finished.as_ref().map(|finished| finished.worked);
+        let mut session = self.shared.begin_untimed();
+        let finished = session.finish(|state| state.done_key(hash, key));
         drop(session);
         finished.is_some()
     }
 
     /// How many keys wait to be handed out. Those added again while they are processed do not, nor do delayed ones.
     pub fn len(&self) -> usize {
-        self.shared.begin().state().len()
+        self.shared.begin_untimed().state().len()
     }
 
     /// Whether no key waits to be handed out.
@@ -243,7 +247,7 @@ impl<K: Eq + Hash + Clone> Queue<K> {
 
     /// Whether the queue was shut down.
     pub fn is_shutting_down(&self) -> bool {
-        self.shared.begin().state().is_shutting_down()
+        self.shared.begin_untimed().state().is_shutting_down()
     }
 
     /// The name of the queue; empty where it has none.

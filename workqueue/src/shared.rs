@@ -10,7 +10,8 @@ use smallvec::SmallVec;
 use crate::drains::Drains;
 use crate::metrics::{QueueMetrics, Report};
 use crate::order::Order;
-use crate::state::{HandOut, State};
+use crate::state::{Finished, HandOut, State};
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Mutex, MutexGuard};
 use crate::waiters::Waiters;
 
@@ -21,6 +22,8 @@ pub(crate) struct Shared<K> {
     /// Keys are hashed outside the lock.
     pub(crate) hasher: DefaultHashBuilder,
     pub(crate) metrics: Option<Box<dyn QueueMetrics>>,
+    /// Whether there are delays: whether to read the clock before locking. A hint; set under the lock.
+    delays: AtomicBool,
     /// The only lock of a queue. Under it no waker is woken, no metric told, no key hashed or dropped. Keys are compared
     /// and cloned, and the order is asked.
     inner: Mutex<Inner<K>>,
@@ -31,7 +34,7 @@ pub(crate) struct Inner<K> {
     pub(crate) state: State<K>,
     pub(crate) waiters: Waiters,
     pub(crate) drains: Drains,
-    /// The last moment that was read.
+    /// The last moment that was read, but for ages.
     now: Instant,
 }
 
@@ -55,11 +58,11 @@ impl<K: Eq + Clone> Shared<K> {
     ) -> Self {
         let (waiters, drains, now) = (Waiters::default(), Drains::default(), clock.now());
         let inner = Inner { state: State::new(order), waiters, drains, now };
-        Self { name, clock, hasher: DefaultHashBuilder::default(), metrics, inner: Mutex::new(inner) }
+        let hasher = DefaultHashBuilder::default();
+        Self { name, clock, hasher, metrics, delays: AtomicBool::new(false), inner: Mutex::new(inner) }
     }
 
-    /// Begins an operation: locks, and adds the delayed keys that are due by now.
-    #[inline]
+    /// Begins an operation that needs the time: locks, and adds the delayed keys that are due by now.
     pub(crate) fn begin(&self) -> Session<'_, K> {
         let now = self.clock.now();
         let mut session = self.lock();
@@ -67,14 +70,40 @@ impl<K: Eq + Clone> Shared<K> {
         session
     }
 
-    /// Begins a done. It needs the time only where there are delays or metrics, and reads no clock where there are none.
+    /// Begins an operation that needs the time for ages alone: where there are no delays and no metrics, some
+    /// milliseconds do not matter.
     #[inline]
-    pub(crate) fn begin_done(&self) -> Session<'_, K> {
+    pub(crate) fn begin_add_or_get(&self) -> Session<'_, K> {
+        if self.is_timed() {
+            return self.begin();
+        }
+        let now = self.clock.coarse_now();
         let mut session = self.lock();
-        if self.metrics.is_some() || session.state().next_due().is_some() {
+        if session.state().next_due().is_some() {
+            // The first delay has come between the look and the lock.
+            session.promote(self.clock.now());
+        } else {
+            session.now = now;
+        }
+        session
+    }
+
+    /// Begins an operation that needs no time but where there are delays or metrics; reads no clock where there are none.
+    #[inline]
+    pub(crate) fn begin_untimed(&self) -> Session<'_, K> {
+        if self.is_timed() {
+            return self.begin();
+        }
+        let mut session = self.lock();
+        if session.state().next_due().is_some() {
             session.promote(self.clock.now());
         }
         session
+    }
+
+    #[inline]
+    fn is_timed(&self) -> bool {
+        self.metrics.is_some() || self.delays.load(Relaxed)
     }
 
     #[inline]
@@ -86,7 +115,7 @@ impl<K: Eq + Clone> Shared<K> {
 
     /// A get looks for a key; it stands at `place` where it is in line already. Never waits.
     pub(crate) fn look(&self, place: &mut Option<usize>, waker: &Waker) -> Look<K> {
-        let mut session = self.begin();
+        let mut session = self.begin_add_or_get();
         let former = place.and_then(|place| session.inner().waiters.hush(place));
         // The first in line comes first, though it may be another that looks because a moment has come.
         session.call();
@@ -130,6 +159,15 @@ impl<K: Eq + Clone> Session<'_, K> {
         let inner = self.inner();
         inner.now = now;
         self.report.adds = inner.state.promote(now);
+        self.note_delays();
+    }
+
+    /// Notes whether there are delays.
+    pub(crate) fn note_delays(&mut self) {
+        let delays = self.state().next_due().is_some();
+        if delays != self.shared.delays.load(Relaxed) {
+            self.shared.delays.store(delays, Relaxed);
+        }
     }
 
     #[inline]
@@ -137,6 +175,7 @@ impl<K: Eq + Clone> Session<'_, K> {
         self.inner.as_mut().expect("a session holds the lock until it is dropped")
     }
 
+    #[inline]
     pub(crate) fn state(&mut self) -> &mut State<K> {
         &mut self.inner().state
     }
@@ -149,20 +188,30 @@ impl<K: Eq + Clone> Session<'_, K> {
 
 impl<K: Eq + Clone> Session<'_, K> {
     /// Hands out a key that is not reserved for another than who stands at `place`.
+    #[inline]
     pub(crate) fn take(&mut self, place: Option<usize>) -> Option<HandOut<K>> {
         let now = self.now;
         let Inner { state, waiters, .. } = self.inner();
         let for_others = waiters.called() - usize::from(place.is_some_and(|place| waiters.is_called(place)));
         let may_take = state.is_shutting_down() || state.len() > for_others;
         let hand_out = if may_take { state.get(now) } else { None }?;
-        self.report.waited = Some(hand_out.waited);
+        self.report.waited = self.shared.metrics.as_ref().map(|_| now.saturating_duration_since(hand_out.since));
         Some(hand_out)
     }
 
+    /// Finishes a key by `finish`.
+    #[inline]
+    pub(crate) fn finish(&mut self, finish: impl FnOnce(&mut State<K>) -> Option<Finished<K>>) -> Option<Finished<K>> {
+        let (finished, now) = (finish(self.state())?, self.now);
+        self.report.worked = self.shared.metrics.as_ref().map(|_| now.saturating_duration_since(finished.since));
+        Some(finished)
+    }
+
     /// Calls those in line for the keys that wait.
+    #[inline]
     fn call(&mut self) {
         let Some(Inner { state, waiters, .. }) = self.inner.as_deref_mut() else { return };
-        while state.len() > waiters.called() && !waiters.is_empty() {
+        while !waiters.is_empty() && state.len() > waiters.called() {
             self.wakers.extend(waiters.call_first());
         }
     }
@@ -181,10 +230,16 @@ impl<K: Eq + Clone> Session<'_, K> {
 }
 
 impl<K: Eq + Clone> Drop for Session<'_, K> {
+    #[inline]
     fn drop(&mut self) {
-        self.settle();
+        let somebody_waits = |inner: &Inner<K>| !inner.waiters.is_empty() || !inner.drains.is_empty();
+        if self.inner.as_deref().is_some_and(somebody_waits) {
+            self.settle();
+        }
         self.inner = None;
-        self.wakers.drain(..).for_each(Waker::wake);
+        if !self.wakers.is_empty() {
+            self.wakers.drain(..).for_each(Waker::wake);
+        }
         if let Some(metrics) = &self.shared.metrics {
             std::mem::take(&mut self.report).tell(&**metrics);
         }

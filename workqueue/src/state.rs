@@ -1,7 +1,7 @@
 //! PURE. What a queue knows of each key, and what each operation makes of it. No lock, no clock, no waiting.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::delay_heap::DelayHeap;
 use crate::keys::Keys;
@@ -45,7 +45,7 @@ enum Work {
         since: Instant,
         ticket: u64,
         /// Where it is in `State::processing`.
-        index: usize,
+        index: u32,
         /// Since when it is to be processed again.
         dirty: Option<Instant>,
     },
@@ -55,8 +55,8 @@ enum Work {
 pub(crate) struct HandOut<K> {
     pub(crate) key: K,
     pub(crate) claim: Claim,
-    /// How long the key waited.
-    pub(crate) waited: Duration,
+    /// Since when the key waited.
+    pub(crate) since: Instant,
 }
 
 /// Tells one hand-out of a key from all others.
@@ -70,8 +70,8 @@ pub(crate) struct Claim {
 pub(crate) struct Finished<K> {
     /// The key, where nothing more is known of it.
     pub(crate) spare: Option<K>,
-    /// How long it was processed.
-    pub(crate) worked: Duration,
+    /// Since when it was processed.
+    pub(crate) since: Instant,
 }
 
 /// What became of an add.
@@ -136,6 +136,7 @@ impl<K: Eq + Clone> State<K> {
     }
 
     /// Adds `key`, which hashes to `hash`.
+    #[inline]
     pub(crate) fn add(&mut self, hash: u64, key: K, now: Instant) -> Added<K> {
         if self.shutting_down {
             return Added { accepted: false, spare: Some(key) };
@@ -169,6 +170,7 @@ impl<K: Eq + Clone> State<K> {
     }
 
     /// Hands out the next waiting key.
+    #[inline]
     pub(crate) fn get(&mut self, now: Instant) -> Option<HandOut<K>> {
         if self.waiting == 0 {
             return None;
@@ -182,25 +184,26 @@ impl<K: Eq + Clone> State<K> {
             let ticket = self.next_ticket;
             self.next_ticket += 1;
             self.waiting -= 1;
-            let index = self.processing.len();
+            let index = self.processing.len() as u32;
             self.processing.push(slot);
             self.set(slot, Work::Processing { since: now, ticket, index, dirty: None });
-            return Some(HandOut { key, claim: Claim { slot, ticket }, waited: now.saturating_duration_since(since) });
+            return Some(HandOut { key, claim: Claim { slot, ticket }, since });
         }
     }
 
     /// Finishes a hand-out; `None` where it is finished already.
-    pub(crate) fn done(&mut self, claim: Claim, now: Instant) -> Option<Finished<K>> {
+    #[inline]
+    pub(crate) fn done(&mut self, claim: Claim) -> Option<Finished<K>> {
         match self.keys.get(claim.slot) {
-            Some(Work::Processing { ticket, .. }) if *ticket == claim.ticket => self.finish(claim.slot, now),
+            Some(Work::Processing { ticket, .. }) if *ticket == claim.ticket => self.finish(claim.slot),
             _ => None,
         }
     }
 
     /// Finishes the processing of `key`; `None` where it is not processed.
-    pub(crate) fn done_key(&mut self, hash: u64, key: &K, now: Instant) -> Option<Finished<K>> {
+    pub(crate) fn done_key(&mut self, hash: u64, key: &K) -> Option<Finished<K>> {
         let slot = self.keys.find(hash, key)?;
-        self.finish(slot, now)
+        self.finish(slot)
     }
 
     /// From now on nothing is added but what is dirty when it is done. The delayed keys are dropped: they count no more,
@@ -256,6 +259,7 @@ impl<K: Eq + Clone> State<K> {
     }
 
     /// Marks a key as to be processed; tells whether it was not before.
+    #[inline]
     fn mark(&mut self, slot: Slot, now: Instant) -> bool {
         match self.keys.get_mut(slot) {
             Some(Work::Idle) => {
@@ -275,16 +279,18 @@ impl<K: Eq + Clone> State<K> {
     }
 
     /// Has an idle key wait.
+    #[inline]
     fn push(&mut self, slot: Slot, since: Instant) {
         self.order.push(Item { slot, key: self.keys.key(slot) });
         self.set(slot, Work::Waiting { since });
         self.waiting += 1;
     }
 
-    fn finish(&mut self, slot: Slot, now: Instant) -> Option<Finished<K>> {
+    #[inline]
+    fn finish(&mut self, slot: Slot) -> Option<Finished<K>> {
         let Some(&Work::Processing { since, index, dirty, .. }) = self.keys.get(slot) else { return None };
-        self.processing.swap_remove(index);
-        if let Some(&moved) = self.processing.get(index)
+        self.processing.swap_remove(index as usize);
+        if let Some(&moved) = self.processing.get(index as usize)
             && let Some(Work::Processing { index: place, .. }) = self.keys.get_mut(moved)
         {
             *place = index;
@@ -297,7 +303,7 @@ impl<K: Eq + Clone> State<K> {
             }
             None => self.remove_if_idle(slot),
         };
-        Some(Finished { spare, worked: now.saturating_duration_since(since) })
+        Some(Finished { spare, since })
     }
 
     #[cold]
@@ -312,6 +318,7 @@ impl<K: Eq + Clone> State<K> {
     }
 
     /// A copy of the key in a slot that was just popped. Should copying panic, the key waits on, as the last.
+    #[inline]
     fn clone_key(&mut self, slot: Slot) -> K {
         let key = self.keys.key(slot);
         catch_unwind(AssertUnwindSafe(|| key.clone())).unwrap_or_else(|panic| {
@@ -320,11 +327,13 @@ impl<K: Eq + Clone> State<K> {
         })
     }
 
+    #[inline]
     fn remove_if_idle(&mut self, slot: Slot) -> Option<K> {
         let idle = matches!(self.keys.get(slot), Some(Work::Idle)) && self.delays.due(slot).is_none();
         idle.then(|| self.keys.remove(slot))
     }
 
+    #[inline]
     fn set(&mut self, slot: Slot, work: Work) {
         if let Some(entry) = self.keys.get_mut(slot) {
             *entry = work;
@@ -356,7 +365,7 @@ impl<K: Eq + Clone> State<K> {
                 Work::Idle => assert!(self.delays.due(slot).is_some(), "invariant 3"),
                 Work::Waiting { .. } => {}
                 Work::Processing { index, ticket, .. } => {
-                    assert_eq!(self.processing[*index], slot, "invariant 4");
+                    assert_eq!(self.processing[*index as usize], slot, "invariant 4");
                     assert!(*ticket < self.next_ticket && tickets.insert(ticket), "invariant 6");
                     processed += 1;
                 }
