@@ -152,6 +152,7 @@ mod shared;
 mod snapshot;
 mod state;
 mod sync;
+mod table;
 mod waiters;
 mod waiting;
 
