@@ -58,9 +58,11 @@
 //! | `Arc<PodBrief>` | the fields of a struct of one's own, which says by `#[derive(Meta)]` what it is read from | the same |
 //! | `Arc<PartialObjectMeta<Pod>>` | the metadata, and the server sends no more | the same |
 //! | [`Packed<Pod>`](Packed) | everything, as the bytes it came in, decoded by who asks for it | the same |
+//! | `Zipped<Pod>` (feature `zstd`) | everything, zipped with a dictionary learned from the first objects | the same |
 //! | `Arc<DynamicObject>` | everything, of a resource that is known at run time only | [`ListWatch::dynamic`] |
 //! | any struct | what it names, of any resource | [`ListWatch::for_resource`] |
 //!
+//! [`Encoded`] is what packed and zipped objects have in common, [`HotCache`] keeps those decoded that are asked for again.
 //! [`Represented`] is how a representation knows its resource, [`Decode`] how it is read, in a format. A server is not
 //! trusted beyond [`Limits`], nor waited for beyond [`Timeouts`].
 //!
@@ -176,12 +178,15 @@ pub use kubewire_indexer as indexer;
 #[cfg(feature = "client")]
 pub use kube_client;
 
+#[cfg(feature = "zstd")]
+pub use client::Zipped;
 #[cfg(feature = "prost")]
 pub use client::messages;
 #[cfg(feature = "client")]
 pub use client::{
-    ClientOptions, Codec, Decode, DecodeOptions, Http2, Json, Limits, ListWatch, OwnerReference, Packed, Protobuf,
-    ProtobufOrJson, Protocol, Represented, ThrottleLayer, Throttled, Timeouts, Unpack, client_from_config,
+    ClientOptions, Codec, Decode, DecodeOptions, Encoded, HotCache, HotCounts, Http2, Json, Limits, ListWatch,
+    OwnerReference, Packed, Protobuf, ProtobufOrJson, Protocol, Represented, ThrottleLayer, Throttled, Timeouts,
+    Unpack, client_from_config,
 };
 #[cfg(feature = "k8s-pb")]
 pub use client::{Pb, PbResource};

@@ -65,6 +65,9 @@ pub trait Decode<C>: Object {
 pub struct DecodeOptions {
     pub(crate) types: Option<Types>,
     pub(crate) drop: DropFields,
+    /// The representation's own.
+    #[cfg(feature = "zstd")]
+    pub(crate) shared: crate::client::shared_state::SharedState,
 }
 
 impl DecodeOptions {

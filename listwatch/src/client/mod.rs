@@ -14,11 +14,13 @@ mod client_options;
 mod codec;
 mod decode;
 mod drop_fields;
+mod encoded;
 mod excerpt;
 mod exchange;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod gunzip;
+mod hot_cache;
 mod http2;
 mod http_service;
 mod lanes;
@@ -39,6 +41,8 @@ mod represented;
 mod retry_after;
 mod shaped;
 mod shared_connections;
+#[cfg(feature = "zstd")]
+mod shared_state;
 mod status;
 mod text;
 mod throttle_layer;
@@ -47,10 +51,14 @@ mod transport;
 mod value_scan;
 mod watch_body;
 mod watch_line;
+#[cfg(feature = "zstd")]
+mod zipped;
 
 pub use client_options::{ClientOptions, client_from_config};
 pub use codec::{Codec, Json, Protobuf, ProtobufOrJson};
 pub use decode::{Decode, DecodeOptions};
+pub use encoded::Encoded;
+pub use hot_cache::{HotCache, HotCounts};
 pub use http2::{Http2, Protocol};
 pub use limits::{Limits, Timeouts};
 pub use list_watch::ListWatch;
@@ -61,3 +69,5 @@ pub use protobuf::messages;
 pub use protobuf::pb::{Pb, PbResource};
 pub use represented::Represented;
 pub use throttle_layer::{ThrottleLayer, Throttled};
+#[cfg(feature = "zstd")]
+pub use zipped::Zipped;

@@ -3,7 +3,7 @@
 mod json_walk;
 mod message_walk;
 mod parts;
-mod table;
+pub(crate) mod table;
 mod unpack;
 
 use std::fmt;
@@ -21,9 +21,6 @@ use crate::client::decode::explain;
 use crate::client::drop_fields::DropFields;
 use crate::client::protobuf::item::item_error;
 use crate::{Decode, DecodeOptions, ItemError, Json, Protobuf, Represented};
-
-/// What is said of an object that shall be read as JSON and is none.
-const CAME_AS_PROTOBUF: &str = "it came as protobuf: decode a `Packed<Pb<_>>`, ask for a `message`, or list in `Json`";
 
 /// An object kept as the bytes it came in, without `metadata.managedFields`, and decoded only by who asks for it.
 ///
@@ -108,6 +105,17 @@ impl<K> Packed<K> {
         Ok(Self { bytes: message_walk::read(message, options)?.pack(Format::Protobuf), kind: PhantomData })
     }
 
+    /// The object of these bytes, which were a packed one's.
+    #[cfg(feature = "zstd")]
+    pub(crate) fn of_bytes(bytes: Arc<[u8]>) -> Self {
+        Self { bytes, kind: PhantomData }
+    }
+
+    #[cfg(feature = "zstd")]
+    pub(crate) fn into_bytes(self) -> Arc<[u8]> {
+        self.bytes
+    }
+
     /// The object's JSON text, as the server wrote it but for what was cut out, if it came as JSON. In a list API
     /// servers leave `apiVersion` and `kind` out.
     pub fn json(&self) -> Option<&str> {
@@ -176,7 +184,7 @@ impl<K> Packed<K> {
     /// The text does not fit `T`, or the object came as protobuf; the error tells the key, and the path of the field.
     pub fn peek<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ItemError> {
         let Some(json) = self.json() else {
-            return Err(item_error(self.table().object(), CAME_AS_PROTOBUF.to_owned()));
+            return Err(came_as_protobuf(self.table().object()));
         };
         serde_json::from_str(json).map_err(|_| explain::<T>(json.as_bytes(), &DropFields::default(), None))
     }
@@ -221,6 +229,12 @@ impl<K> Packed<K> {
     fn table(&self) -> Table<'_> {
         Table::of(&self.bytes)
     }
+}
+
+/// What is said of an object that shall be read as JSON and is none.
+pub(crate) fn came_as_protobuf(message: &[u8]) -> ItemError {
+    const ADVICE: &str = "it came as protobuf: decode a `Packed<Pb<_>>`, ask for a `message`, or list in `Json`";
+    item_error(message, ADVICE.to_owned())
 }
 
 impl<K: Serialize> Packed<K> {

@@ -13,6 +13,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use kubewire_indexer::Id;
+#[cfg(feature = "zstd")]
+use smallvec::SmallVec;
 
 use super::OwnerReference;
 use super::parts::Parts;
@@ -44,7 +46,7 @@ const IS_PROTOBUF: u32 = 4;
 
 /// The table of one object.
 #[derive(Clone, Copy)]
-pub(super) struct Table<'a> {
+pub(crate) struct Table<'a> {
     bytes: &'a [u8],
     /// Where the numbers begin.
     start: usize,
@@ -73,44 +75,44 @@ impl Width {
 }
 
 impl<'a> Table<'a> {
-    pub(super) fn of(bytes: &'a [u8]) -> Self {
+    pub(crate) fn of(bytes: &'a [u8]) -> Self {
         let last = u32::from_le_bytes(array(bytes, bytes.len() - LAST_LEN));
         let width = if last & 1 == 0 { Width::Narrow } else { Width::Wide };
         Self { bytes, start: (last >> 1) as usize, width }
     }
 
-    pub(super) fn object(self) -> &'a [u8] {
+    pub(crate) fn object(self) -> &'a [u8] {
         &self.bytes[..self.number(OBJECT_LEN) as usize]
     }
 
-    pub(super) fn format(self) -> Format {
+    pub(crate) fn format(self) -> Format {
         if self.number(FLAGS) & IS_PROTOBUF == 0 { Format::Json } else { Format::Protobuf }
     }
 
-    pub(super) fn id(self) -> Id<'a> {
+    pub(crate) fn id(self) -> Id<'a> {
         Id::new(self.text(NAMESPACE), self.text(NAME)).uid(self.text(UID)).resource_version(self.text(VERSION))
     }
 
-    pub(super) fn generation(self) -> Option<i64> {
+    pub(crate) fn generation(self) -> Option<i64> {
         let bits = (0..4).fold(0_u64, |bits, quarter| bits << 16 | u64::from(self.number(GENERATION + quarter)));
         (self.number(FLAGS) & HAS_GENERATION != 0).then_some(bits.cast_signed())
     }
 
-    pub(super) fn is_being_deleted(self) -> bool {
+    pub(crate) fn is_being_deleted(self) -> bool {
         self.number(FLAGS) & BEING_DELETED != 0
     }
 
-    pub(super) fn label_count(self) -> usize {
+    pub(crate) fn label_count(self) -> usize {
         self.number(LABEL_COUNT) as usize
     }
 
     /// Name and value of a label.
-    pub(super) fn label(self, index: usize) -> (&'a str, &'a str) {
+    pub(crate) fn label(self, index: usize) -> (&'a str, &'a str) {
         let at = LABELS + index * NUMBERS_A_LABEL;
         (self.text(at), self.text(at + 2))
     }
 
-    pub(super) fn find_label(self, name: &str) -> Option<&'a str> {
+    pub(crate) fn find_label(self, name: &str) -> Option<&'a str> {
         let (mut low, mut high) = (0, self.label_count());
         while low < high {
             let middle = low.midpoint(high);
@@ -124,11 +126,11 @@ impl<'a> Table<'a> {
         None
     }
 
-    pub(super) fn owner_count(self) -> usize {
+    pub(crate) fn owner_count(self) -> usize {
         self.number(OWNER_COUNT) as usize
     }
 
-    pub(super) fn owner(self, index: usize) -> OwnerReference<'a> {
+    pub(crate) fn owner(self, index: usize) -> OwnerReference<'a> {
         let at = LABELS + self.label_count() * NUMBERS_A_LABEL + index * NUMBERS_AN_OWNER;
         OwnerReference {
             api_version: self.text(at),
@@ -137,6 +139,38 @@ impl<'a> Table<'a> {
             uid: self.text(at + 6),
             controller: self.number(at + 8) != 0,
         }
+    }
+
+    /// The same table behind another object, or behind none, with all that it tells of in between: one allocation.
+    #[cfg(feature = "zstd")]
+    pub(crate) fn behind(self, object: Vec<u8>) -> Vec<u8> {
+        let count = LABELS + self.label_count() * NUMBERS_A_LABEL + self.owner_count() * NUMBERS_AN_OWNER;
+        let mut numbers: SmallVec<[u32; 128]> = (0..count).map(|index| self.number(index)).collect();
+        let texts_len: usize = self.parts().map(|index| self.part(index).len()).sum();
+        let start = object.len() + texts_len;
+        let width = Width::of(start);
+
+        numbers[OBJECT_LEN] = object.len() as u32;
+        let mut bytes = object;
+        bytes.reserve_exact(texts_len + count * width.len() + LAST_LEN);
+        for index in self.parts() {
+            numbers[index] = bytes.len() as u32;
+            bytes.extend_from_slice(self.part(index));
+        }
+        for number in numbers {
+            bytes.extend_from_slice(&number.to_le_bytes()[..width.len()]);
+        }
+        bytes.extend_from_slice(&last_number(start, width));
+        bytes
+    }
+
+    /// The number of each part's start; that of its length follows.
+    #[cfg(feature = "zstd")]
+    fn parts(self) -> impl Iterator<Item = usize> {
+        let labels = self.label_count() * NUMBERS_A_LABEL;
+        let owner = move |index| LABELS + labels + index * NUMBERS_AN_OWNER;
+        let of_owners = (0..self.owner_count()).flat_map(move |index| (0..4).map(move |part| owner(index) + 2 * part));
+        [NAMESPACE, NAME, UID, VERSION].into_iter().chain((0..labels).step_by(2).map(|at| LABELS + at)).chain(of_owners)
     }
 
     /// A part as text. It was one when it was packed.
@@ -156,6 +190,10 @@ impl<'a> Table<'a> {
             Width::Wide => u32::from_le_bytes(array(self.bytes, at)),
         }
     }
+}
+
+fn last_number(start: usize, width: Width) -> [u8; LAST_LEN] {
+    ((start as u32) << 1 | u32::from(width == Width::Wide)).to_le_bytes()
 }
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
@@ -179,7 +217,7 @@ impl Parts<'_> {
         let mut packed: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
         let bytes = Arc::get_mut(&mut packed).unwrap_or_else(|| unreachable!("nobody else has it yet"));
         let (bytes, last) = bytes.split_at_mut(len - LAST_LEN);
-        last.copy_from_slice(&((start as u32) << 1 | u32::from(width == Width::Wide)).to_le_bytes());
+        last.copy_from_slice(&last_number(start, width));
         let (object, table) = bytes.split_at_mut(start);
         let mut writer = Writer { object, object_at: 0, table, table_at: 0, width };
         self.edits.pieces(self.wire).for_each(|piece| writer.push_bytes(piece));

@@ -30,6 +30,6 @@ impl<T: DeserializeOwned> Unpack for T {
     }
 
     fn from_protobuf(message: &[u8]) -> Result<Self, ItemError> {
-        Err(crate::client::protobuf::item::item_error(message, super::CAME_AS_PROTOBUF.to_owned()))
+        Err(super::came_as_protobuf(message))
     }
 }
