@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 
 use crate::version::Version;
 use crate::{
-    Change, Deleted, Id, IndexConflict, IndexError, IndexFailure, IndexFunc, Indexers, KeyError, Object, ObjectKey,
-    Store, TransactionError, UnknownIndex,
+    Change, Deleted, Id, IndexConflict, IndexError, IndexFailure, IndexFunc, Indexers, KeyError, List, Object,
+    ObjectKey, Store, TransactionError, UnknownIndex,
 };
 
 /// The usual name of the index by namespace, as client-go's `NamespaceIndex`. Listers use it where it exists.
@@ -237,7 +237,7 @@ impl<O: Object> Indexer<O> {
     }
 
     /// All objects as of one moment, in no order. See [`Store::list`].
-    pub fn list(&self) -> Vec<O> {
+    pub fn list(&self) -> List<ObjectKey, O> {
         self.store.list()
     }
 

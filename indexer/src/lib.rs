@@ -43,12 +43,12 @@
 //! # Costs and caveats
 //!
 //! - One readers-writer lock a store, held for a look-up, for the clones of a look-up's results, and for the commit
-//!   of a write. A list walks a snapshot without it, and a replacement is built before it is taken.
+//!   of a write. A [`List`] is a snapshot that is walked without it, and a replacement is built before it is taken.
 //! - User code (index functions, selectors' look-ups, `Drop` of values) runs without the lock, so that it may use
 //!   the store. `Eq`, `Hash` and `Clone` of keys and `Clone` of values run under it.
 //! - An index function that fails or panics costs its object nothing but its place in that index, see
 //!   [`Store::index_failures`]. client-go panics.
-//! - An entry costs about 10 bytes beside key and value, and 20 to 40 bytes in each index in which it has one value
+//! - An entry costs about 18 bytes beside key and value, and 20 to 40 bytes in each index in which it has one value
 //!   (the tables grow by doubling); an index holds each of its values once.
 //! - Objects are shared and read-only. Nobody can change one behind the back of an index.
 //! - Lists and look-ups by index come in no order; [`Store::index_keys`] is sorted.
@@ -95,6 +95,7 @@ mod indexers;
 #[cfg(feature = "kube")]
 mod kube;
 mod labels;
+mod list;
 mod lister;
 mod mutation_cache;
 mod object;
@@ -126,6 +127,7 @@ pub use indexers::Indexers;
 #[cfg(feature = "derive")]
 pub use kubewire_indexer_derive::Meta;
 pub use labels::{LabelMap, Labels};
+pub use list::{IntoValues, List};
 pub use lister::{Lister, NamespaceLister, NotFound};
 pub use mutation_cache::{MutationCache, MutationCacheOptions};
 pub use object::{Id, Meta, Object};

@@ -83,7 +83,7 @@ impl<O: Object> Lister<O> {
         if selector.is_nothing() {
             Vec::new()
         } else if selector.is_everything() {
-            self.indexer.list()
+            self.indexer.list().to_vec()
         } else {
             self.indexer.store().list_where(|_, object| selector.matches_object(object))
         }

@@ -36,7 +36,7 @@ impl<'a> Id<'a> {
         Self { resource_version, ..self }
     }
 
-    /// The key of namespace and name. Cost: one allocation.
+    /// The key of namespace and name. Cost: a copy, see [`ObjectKey`].
     pub fn key(self) -> ObjectKey {
         ObjectKey::new(self.namespace, self.name)
     }
@@ -56,7 +56,7 @@ pub trait Object: Clone + Send + Sync + 'static {
 
     /// The object's key, also where its name is empty: what went through a delta FIFO has one.
     ///
-    /// Cost: one allocation, or none where the object holds its key, as [`ObjectId`](crate::ObjectId) does.
+    /// Cost: a copy, see [`ObjectKey`].
     fn key(&self) -> ObjectKey {
         self.id().key()
     }

@@ -30,7 +30,7 @@ pub trait Metadata {
 /// missing parts and `null` are empty, and of a part that comes twice the later one counts (as with
 /// k8s-openapi's types).
 ///
-/// Cost: 48 bytes and two allocations; [`key`](Self::key) makes none.
+/// Cost: 88 bytes and one allocation; [`key`](Self::key) makes none.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ObjectId {
     key: ObjectKey,
@@ -62,7 +62,7 @@ impl ObjectId {
         Id::new(self.key.namespace(), self.key.name()).uid(uid).resource_version(resource_version)
     }
 
-    /// The key. Cost: counts a reference.
+    /// The key. Cost: that of a clone of it.
     pub fn key(&self) -> ObjectKey {
         self.key.clone()
     }

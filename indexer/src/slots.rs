@@ -1,38 +1,45 @@
-//! PURE. Where a store keeps its entries: numbered slots in chunks that a snapshot can share.
+//! PURE. Where a store keeps its entries: numbered slots in chunks that a snapshot can share, and the chunks in nodes.
 //!
-//! A snapshot costs one reference count a chunk, whatever the number of entries in it, so that a long walk needs
-//! no lock. A writer that changes a chunk which a snapshot still holds copies that chunk first, once.
+//! A snapshot costs one reference count a node (8,192 entries), so that a long walk needs no lock and taking it holds
+//! one for no time. A writer that changes a chunk which a snapshot still holds copies that chunk first, once, and before
+//! it the list of chunks of its node.
 
 use std::sync::Arc;
 
-/// Entries to a chunk. Small, so that the copy a snapshot forces on a writer stays in the order of a microsecond;
-/// large, so that a snapshot of 100,000 entries counts 1,600 references and not 100,000.
+use arrayvec::ArrayVec;
+
+/// Entries to a chunk. Small, so that the copy a snapshot forces on a writer stays in the order of a microsecond.
 const CHUNK_LEN: usize = 64;
+
+/// Chunks to a node: as many as are copied in the time of one chunk.
+const NODE_LEN: usize = 128;
 
 /// The number of a slot. An index remembers entries by it: four bytes, no hash, no key.
 pub(crate) type SlotId = u32;
 
-type Chunk<K, V> = Arc<[Option<(K, V)>]>;
+type Chunk<K, V> = [Option<(K, V)>; CHUNK_LEN];
+type Node<K, V> = ArrayVec<Arc<Chunk<K, V>>, NODE_LEN>;
 
 /// Numbered slots. Invariants, checked by [`validate`](Self::validate):
 ///
 /// 1. `len` is the number of occupied slots.
 /// 2. `free` names each empty slot once and no occupied one.
+/// 3. All nodes but the last are full.
 pub(crate) struct Slots<K, V> {
-    chunks: Vec<Chunk<K, V>>,
+    nodes: Vec<Arc<Node<K, V>>>,
     free: Vec<SlotId>,
     len: usize,
 }
 
 /// All entries as they were at one moment. Walking it takes no lock.
 pub(crate) struct Snapshot<K, V> {
-    chunks: Vec<Chunk<K, V>>,
+    nodes: Vec<Arc<Node<K, V>>>,
     len: usize,
 }
 
 impl<K, V> Default for Slots<K, V> {
     fn default() -> Self {
-        Self { chunks: Vec::new(), free: Vec::new(), len: 0 }
+        Self { nodes: Vec::new(), free: Vec::new(), len: 0 }
     }
 }
 
@@ -43,21 +50,22 @@ impl<K, V> Slots<K, V> {
 
     /// One more than the highest slot that may be occupied.
     pub(crate) fn slot_count(&self) -> usize {
-        self.chunks.len() * CHUNK_LEN
+        let full = self.nodes.len().saturating_sub(1) * NODE_LEN;
+        (full + self.nodes.last().map_or(0, |node| node.len())) * CHUNK_LEN
     }
 
     /// The entry in this slot.
     pub(crate) fn get(&self, slot: SlotId) -> Option<&(K, V)> {
-        entry(&self.chunks, slot)
+        entry(&self.nodes, slot)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SlotId, &(K, V))> {
-        occupied(&self.chunks)
+        occupied(&self.nodes)
     }
 
-    /// Cost: one reference count a chunk.
+    /// Cost: one reference count a node.
     pub(crate) fn snapshot(&self) -> Snapshot<K, V> {
-        Snapshot { chunks: self.chunks.clone(), len: self.len }
+        Snapshot { nodes: self.nodes.clone(), len: self.len }
     }
 }
 
@@ -88,13 +96,17 @@ impl<K: Clone, V: Clone> Slots<K, V> {
     }
 
     fn slot_mut(&mut self, slot: SlotId) -> &mut Option<(K, V)> {
-        let (chunk, offset) = place(slot);
-        &mut Arc::make_mut(&mut self.chunks[chunk])[offset]
+        let (node, chunk, offset) = place(slot);
+        &mut Arc::make_mut(&mut Arc::make_mut(&mut self.nodes[node])[chunk])[offset]
     }
 
     fn grow(&mut self) {
         let first = self.slot_count();
-        self.chunks.push((0..CHUNK_LEN).map(|_| None).collect());
+        let chunk = Arc::new(std::array::from_fn(|_| None));
+        match self.nodes.last_mut() {
+            Some(last) if !last.is_full() => Arc::make_mut(last).push(chunk),
+            _ => self.nodes.push(Arc::new(Node::from_iter([chunk]))),
+        }
         // Ascending from the back, so that slots are taken in ascending order.
         self.free.extend((first..first + CHUNK_LEN).rev().map(|slot| slot as SlotId));
     }
@@ -113,7 +125,18 @@ impl<K, V> Slots<K, V> {
         if free.len() + occupied != self.slot_count() || free.iter().any(|&slot| self.get(slot).is_some()) {
             return Err(format!("slots 2: {} free and {occupied} of {}", self.free.len(), self.slot_count()));
         }
+        if let Some((_, others)) = self.nodes.split_last()
+            && !others.iter().all(|node| node.is_full())
+        {
+            return Err("slots 3: a node before the last is not full".to_owned());
+        }
         Ok(())
+    }
+}
+
+impl<K, V> Clone for Snapshot<K, V> {
+    fn clone(&self) -> Self {
+        Self { nodes: self.nodes.clone(), len: self.len }
     }
 }
 
@@ -124,26 +147,28 @@ impl<K, V> Snapshot<K, V> {
 
     /// The entry that was in this slot.
     pub(crate) fn get(&self, slot: SlotId) -> Option<&(K, V)> {
-        entry(&self.chunks, slot)
+        entry(&self.nodes, slot)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SlotId, &(K, V))> {
-        occupied(&self.chunks)
+        occupied(&self.nodes)
     }
 }
 
-fn entry<K, V>(chunks: &[Chunk<K, V>], slot: SlotId) -> Option<&(K, V)> {
-    let (chunk, offset) = place(slot);
-    chunks.get(chunk)?[offset].as_ref()
+fn entry<K, V>(nodes: &[Arc<Node<K, V>>], slot: SlotId) -> Option<&(K, V)> {
+    let (node, chunk, offset) = place(slot);
+    nodes.get(node)?.get(chunk)?[offset].as_ref()
 }
 
-fn occupied<K, V>(chunks: &[Chunk<K, V>]) -> impl Iterator<Item = (SlotId, &(K, V))> {
-    let slots = chunks.iter().flat_map(|chunk| chunk.iter());
+fn occupied<K, V>(nodes: &[Arc<Node<K, V>>]) -> impl Iterator<Item = (SlotId, &(K, V))> {
+    let slots = nodes.iter().flat_map(|node| node.iter()).flat_map(|chunk| chunk.iter());
     (0..).zip(slots).filter_map(|(slot, entry)| Some((slot, entry.as_ref()?)))
 }
 
-fn place(slot: SlotId) -> (usize, usize) {
-    (slot as usize / CHUNK_LEN, slot as usize % CHUNK_LEN)
+/// The node, the chunk in it, and the slot in that.
+fn place(slot: SlotId) -> (usize, usize, usize) {
+    let slot = slot as usize;
+    (slot / CHUNK_LEN / NODE_LEN, slot / CHUNK_LEN % NODE_LEN, slot % CHUNK_LEN)
 }
 
 #[cfg(test)]
@@ -163,6 +188,19 @@ mod tests {
         assert_eq!(before.len(), 200);
         assert_eq!(seen, (0..200).map(|n| (n, n * 10)).collect::<Vec<_>>());
         assert_eq!(slots.len(), 200);
+    }
+
+    #[test]
+    fn slots_go_on_from_node_to_node() {
+        let mut slots = Slots::default();
+        let count = CHUNK_LEN * NODE_LEN * 2 + 1;
+        for n in 0..count {
+            assert_eq!(slots.insert(n, ()), n as SlotId);
+        }
+        slots.validate().unwrap();
+        assert!(slots.iter().map(|(_, (n, ()))| *n).eq(0..count));
+        assert_eq!(slots.slot_count(), count - 1 + CHUNK_LEN);
+        assert!(slots.get((count + CHUNK_LEN) as SlotId).is_none());
     }
 
     #[test]

@@ -24,12 +24,37 @@ use crate::version::Version;
 ///    fails). The shell checks it (`Store::validate`), because that calls user code.
 pub(crate) struct State<K, V> {
     slots: Slots<K, V>,
-    lookup: HashTable<SlotId>,
+    lookup: HashTable<Found>,
     /// Shared with writers that compute index values.
     definitions: Definitions<K, V>,
     tables: Vec<Table>,
     version: Version,
     hasher: DefaultHashBuilder,
+}
+
+/// What the lookup has of an entry. With its hash, so that a growing table reads no key.
+#[derive(Clone, Copy)]
+struct Found {
+    hash: u32,
+    slot: SlotId,
+}
+
+/// Whether an entry is the one of this key, which has this hash.
+fn is_under<K, V, Q>(slots: &Slots<K, V>, hash: u32, key: &Q) -> impl Fn(&Found) -> bool
+where
+    Q: Equivalent<K> + ?Sized,
+{
+    move |found| found.hash == hash && slots.get(found.slot).is_some_and(|(other, _)| key.equivalent(other))
+}
+
+/// Half of a hash is kept.
+fn narrow(hash: u64) -> u32 {
+    (hash >> 32) as u32 ^ hash as u32
+}
+
+/// A hash table looks at the lowest and at the highest bits.
+fn widen(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash)
 }
 
 pub(crate) type Definitions<K, V> = Arc<[Arc<Definition<K, V>>]>;
@@ -98,8 +123,8 @@ impl<K: Eq + Hash, V> State<K, V> {
     }
 
     fn find<Q: Equivalent<K> + ?Sized>(&self, hash: u64, key: &Q) -> Option<SlotId> {
-        let is_it = |&slot: &SlotId| self.slots.get(slot).is_some_and(|(other, _)| key.equivalent(other));
-        self.lookup.find(hash, is_it).copied()
+        let hash = narrow(hash);
+        self.lookup.find(widen(hash), is_under(&self.slots, hash, key)).map(|found| found.slot)
     }
 }
 
@@ -109,17 +134,16 @@ pub(crate) type Replaced<K, V> = (Option<K>, Option<V>);
 impl<K: Clone + Eq + Hash, V: Clone> State<K, V> {
     /// Adds or replaces an entry and files it under the values of this row.
     pub(crate) fn put(&mut self, hash: u64, key: K, value: V, row: Row<'_>) -> Replaced<K, V> {
-        let Self { slots, lookup, hasher, .. } = self;
-        let is_it = |&slot: &SlotId| slots.get(slot).is_some_and(|(other, _)| *other == key);
-        let rehash = |&slot: &SlotId| slots.get(slot).map_or(0, |(other, _)| hasher.hash_one(other));
-        let (slot, replaced) = match lookup.entry(hash, is_it, rehash) {
+        let Self { slots, lookup, .. } = self;
+        let hash = narrow(hash);
+        let (slot, replaced) = match lookup.entry(widen(hash), is_under(slots, hash, &key), |found| widen(found.hash)) {
             Entry::Occupied(found) => {
-                let slot = *found.get();
+                let slot = found.get().slot;
                 (slot, (Some(key), slots.replace_value(slot, value)))
             }
             Entry::Vacant(vacant) => {
                 let slot = slots.insert(key, value);
-                vacant.insert(slot);
+                vacant.insert(Found { hash, slot });
                 (slot, (None, None))
             }
         };
@@ -132,9 +156,9 @@ impl<K: Clone + Eq + Hash, V: Clone> State<K, V> {
     /// Removes an entry.
     pub(crate) fn remove<Q: Equivalent<K> + ?Sized>(&mut self, hash: u64, key: &Q) -> Replaced<K, V> {
         let Self { slots, lookup, .. } = self;
-        let is_it = |&slot: &SlotId| slots.get(slot).is_some_and(|(other, _)| key.equivalent(other));
-        let Ok(found) = lookup.find_entry(hash, is_it) else { return (None, None) };
-        let (slot, _) = found.remove();
+        let hash = narrow(hash);
+        let Ok(found) = lookup.find_entry(widen(hash), is_under(slots, hash, key)) else { return (None, None) };
+        let (Found { slot, .. }, _) = found.remove();
         self.tables.iter_mut().for_each(|table| table.index.unfile(slot));
         let (key, value) = self.slots.remove(slot).unzip();
         if self.slots.len() == 0 {

@@ -69,7 +69,7 @@ impl<K: Clone + Eq + Hash, V: Clone> UndeltaStore<K, V> {
     }
 
     fn push(&self) {
-        let list = self.store.list();
+        let list = self.store.list().to_vec();
         if catch_unwind(AssertUnwindSafe(|| (self.push)(list))).is_err() {
             let panics = self.panics.fetch_add(1, Ordering::Relaxed) + 1;
             // One that panics each time writes 17 lines in 100,000 times.

@@ -13,7 +13,7 @@ use crate::prepared::Prepared;
 use crate::slots::SlotId;
 use crate::state::{Definitions, State};
 use crate::sync::RwLock;
-use crate::{IndexConflict, IndexError, IndexFailure, Indexers, UnknownIndex};
+use crate::{IndexConflict, IndexError, IndexFailure, Indexers, List, UnknownIndex};
 
 /// A thread-safe map with named indices, as client-go's `ThreadSafeStore`. It knows nothing of Kubernetes.
 ///
@@ -49,7 +49,7 @@ use crate::{IndexConflict, IndexError, IndexFailure, Indexers, UnknownIndex};
 /// for the commit of a write; never while an index function runs, while a list is walked, or while replaced
 /// values are dropped. `Eq`, `Hash` and `Clone` of keys and `Clone` of values run under it, and must not panic.
 ///
-/// An entry costs about 10 bytes beside its key and value, and 20 to 40 bytes in each index in which it has one
+/// An entry costs about 18 bytes beside its key and value, and 20 to 40 bytes in each index in which it has one
 /// value.
 pub struct Store<K, V> {
     inner: Arc<Inner<K, V>>,
@@ -170,17 +170,17 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
 
     /// All values as of one moment, in no order.
     ///
-    /// Cost: O(n) clones, without the lock; other readers and writers do not wait for it.
-    pub fn list(&self) -> Vec<V> {
-        self.all(|_, value| value.clone())
+    /// Cost: one reference count for each 8,192 values. Other readers and writers do not wait for whoever walks it.
+    pub fn list(&self) -> List<K, V> {
+        List::new(self.inner.state.read().snapshot())
     }
 
-    /// All keys as of one moment, in no order. Cost as of [`list`](Self::list).
+    /// All keys as of one moment, in no order. Cost: O(n) clones, without the lock.
     pub fn list_keys(&self) -> Vec<K> {
         self.all(|key, _| key.clone())
     }
 
-    /// All entries as of one moment, in no order. Cost as of [`list`](Self::list).
+    /// All entries as of one moment, in no order. Cost: O(n) clones, without the lock.
     pub fn entries(&self) -> Vec<(K, V)> {
         self.all(|key, value| (key.clone(), value.clone()))
     }
@@ -188,9 +188,8 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     /// The values for which `wanted` says yes, as of one moment, in no order. Only those are cloned, and the
     /// function is called without the lock. Cost: O(n).
     pub fn list_where(&self, mut wanted: impl FnMut(&K, &V) -> bool) -> Vec<V> {
-        let snapshot = self.inner.state.read().snapshot();
-        let wanted = snapshot.iter().filter(|(_, (key, value))| wanted(key, value));
-        wanted.map(|(_, (_, value))| value.clone()).collect()
+        let list = self.list();
+        list.entries().filter(|(key, value)| wanted(key, value)).map(|(_, value)| value.clone()).collect()
     }
 
     /// The values that share at least one value of the index with the given one, each once, in no order. The
@@ -328,9 +327,9 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     }
 
     fn all<T>(&self, pick: impl Fn(&K, &V) -> T) -> Vec<T> {
-        let snapshot = self.inner.state.read().snapshot();
-        let mut all = Vec::with_capacity(snapshot.len());
-        all.extend(snapshot.iter().map(|(_, (key, value))| pick(key, value)));
+        let list = self.list();
+        let mut all = Vec::with_capacity(list.len());
+        all.extend(list.entries().map(|(key, value)| pick(key, value)));
         all
     }
 }

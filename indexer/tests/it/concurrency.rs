@@ -44,7 +44,7 @@ fn readers_during_replace_see_one_list_whole_and_never_a_mix() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
-                    for listed in [store.list(), store.by_index("all", "x").unwrap()] {
+                    for listed in [store.list().to_vec(), store.by_index("all", "x").unwrap()] {
                         let lists: BTreeSet<usize> = listed.iter().map(|value| value.list).collect();
                         let list = *lists.first().unwrap();
                         assert_eq!((lists.len(), listed.len()), (1, 300 + list));
@@ -72,7 +72,7 @@ fn a_transaction_is_seen_whole_or_not_at_all() {
     thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                let values = store.list();
+                let values = store.list().to_vec();
                 assert_eq!((values.len(), values[0]), (2, values[1]));
             }
         });

@@ -2,7 +2,7 @@
 
 use std::hash::BuildHasher;
 
-use kubewire_indexer::{Equivalent, KeyError, ObjectKey, split_key};
+use kubewire_indexer::{Equivalent, KeyError, ObjectKey, Store, split_key};
 use proptest::prelude::*;
 
 #[test]
@@ -42,10 +42,26 @@ fn a_key_with_a_slash_in_a_part_prints_joined_and_is_no_other_key() {
 }
 
 #[test]
-fn a_key_costs_24_bytes() {
-    assert_eq!(size_of::<ObjectKey>(), 24);
-    assert_eq!(size_of::<Option<ObjectKey>>(), 24);
-    assert_eq!(size_of::<kubewire_indexer::ObjectId>(), 48);
+fn a_key_fills_one_cache_line() {
+    assert_eq!(size_of::<ObjectKey>(), 64);
+    assert_eq!(size_of::<Option<ObjectKey>>(), 64);
+    assert_eq!(size_of::<kubewire_indexer::ObjectId>(), 88);
+}
+
+#[test]
+fn a_key_is_the_same_however_long_it_is() {
+    for len in [1, 20, 47, 48, 49, 56, 57, 253] {
+        for namespace in ["", "default", &"n".repeat(63)] {
+            let name = "x".repeat(len);
+            let key = ObjectKey::new(namespace, &name);
+            assert_eq!((key.namespace(), key.name()), (namespace, &*name));
+            assert_eq!(key.to_string().parse(), Ok(key.clone()));
+            assert_ne!(key, ObjectKey::new(namespace, &"x".repeat(len - 1)));
+            let store = Store::new();
+            store.add(key, len);
+            assert_eq!(store.get(&(namespace, &*name)), Some(len));
+        }
+    }
 }
 
 proptest! {

@@ -43,7 +43,7 @@ fn a_reader_sees_a_list_whole_and_an_index_that_fits_it() {
         let reader = thread::spawn({
             let store = store.clone();
             move || {
-                let values = store.list();
+                let values = store.list().to_vec();
                 assert!(values == [10, 10] || values == [20, 20, 20], "{values:?}");
                 let filed = store.list_index_func_values("value");
                 assert_eq!(filed.len(), 1, "{filed:?}");

@@ -159,7 +159,7 @@ async fn settings_of_one_type_are_for_its_informers_alone() {
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(hears_of_pods.status().told, 11);
     assert_eq!(hears_of_nodes.registration().backlog(), 1);
-    assert_eq!(pods.indexer().list()[0].read().note, "made");
+    assert_eq!(pods.indexer().list().to_vec()[0].read().note, "made");
     stop.cancel();
     factory.shut_down().await;
 }

@@ -369,5 +369,5 @@ async fn ten_thousand_handlers_that_come_and_go_leave_nothing_behind() {
     assert!(informer.status().handlers.is_empty());
     running.stop();
     running.join().await;
-    assert_eq!(informer.indexer().list()[0].key(), key("ns/a"));
+    assert_eq!(informer.indexer().list().to_vec()[0].key(), key("ns/a"));
 }

@@ -114,7 +114,7 @@ async fn real_updates_arrive_though_the_transform_removes_the_version() {
         source.put("ns/a", "3");
         settle().await;
         assert_eq!(log.notifications().len(), 1);
-        assert_eq!(informer.indexer().list()[0].read().note, "3");
+        assert_eq!(informer.indexer().list().to_vec()[0].read().note, "3");
     }
 }
 

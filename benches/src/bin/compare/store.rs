@@ -58,7 +58,7 @@ impl PodStore for Indexer<PodRef> {
     }
 
     fn count_listed(&self) -> usize {
-        self.list().len()
+        self.list().iter().count()
     }
 }
 
@@ -86,7 +86,7 @@ impl PodStore for Store<ObjectKey, PodRef> {
     }
 
     fn count_listed(&self) -> usize {
-        self.list().len()
+        self.list().iter().count()
     }
 }
 

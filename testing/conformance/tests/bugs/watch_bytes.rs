@@ -54,7 +54,7 @@ mod check {
             server.then(&format!("WATCH → {pieces} …"));
             let run = Run::<O>::of(&server);
             run.has(&["x@11"]).await;
-            let object = &run.informer.indexer().list()[0];
+            let object = &run.informer.indexer().list().to_vec()[0];
             assert_eq!(object.annotation("text").as_deref(), Some(TEXT), "cut at {cut}");
             assert_eq!(object.annotation("escaped").as_deref(), Some("😀"), "cut at {cut}");
             assert_eq!(server.asked(), ["LIST(rv=0,limit=500)", "WATCH(10)"]);
@@ -118,7 +118,7 @@ async fn an_object_of_three_mebibytes_comes_through_in_writes_of_a_kibibyte() {
     server.then(&format!("WATCH → {pieces} …"));
     let run = Run::<Packed<Pod>>::of(&server);
     run.has(&["x@11"]).await;
-    assert_eq!(run.informer.indexer().list()[0].annotation("text").map(|text| text.len()), Some(3 << 20));
+    assert_eq!(run.informer.indexer().list().to_vec()[0].annotation("text").map(|text| text.len()), Some(3 << 20));
     assert_eq!(server.asked().len(), 2);
 }
 

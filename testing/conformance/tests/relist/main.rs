@@ -127,7 +127,7 @@ impl Run {
     }
 
     fn handles(&self) -> Vec<Counted> {
-        let mut handles = self.informer.indexer().list();
+        let mut handles = self.informer.indexer().list().to_vec();
         handles.sort_by_key(Object::key);
         handles
     }

@@ -166,7 +166,7 @@ where
     let Input { index, value, .. } = &input;
     let unknown = |_: UnknownIndex| error("unknown_index");
     Ok(match op {
-        "list" => objects(store.list()),
+        "list" => objects(store.list().to_vec()),
         "list_keys" => keys(store.list_keys()),
         "index" => match store.index(index, &Arc::new(input.object.clone().ok_or("index without an object")?)) {
             Ok(found) => objects(found),
