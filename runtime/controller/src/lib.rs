@@ -6,8 +6,10 @@
 mod runnable;
 
 // The manager and the cluster.
+mod manager;
 
 // The controller.
 pub use runnable::{BoxError, Group, RunContext, Runnable};
 
 // The manager and the cluster.
+pub use manager::{AddError, Cancelled, Elector, Ended, Failure, OnElected, RunError, RunnableGroups};
