@@ -26,7 +26,7 @@ struct Hold<K: Eq + Clone> {
 }
 
 impl<K: Eq + Clone> Guard<K> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(shared: &Arc<Shared<K>>, hand_out: HandOut<K>) -> Self {
         let HandOut { key, claim, .. } = hand_out;
         Self { key, hold: Hold { shared: Arc::clone(shared), claim: Some(claim) } }
@@ -64,9 +64,7 @@ impl<K: Eq + Clone> Drop for Hold<K> {
     #[inline]
     fn drop(&mut self) {
         let Some(claim) = self.claim else { return };
-        let mut session = self.shared.begin_untimed();
-        let finished = session.finish(|state| state.done(claim));
-        drop(session);
+        let finished = self.shared.begin_untimed().finish(|state| state.done(claim));
         drop(finished.and_then(|finished| finished.spare));
     }
 }

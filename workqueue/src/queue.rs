@@ -71,11 +71,13 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     #[inline]
     pub fn add(&self, key: K) {
         let hash = self.shared.hasher.hash_one(&key);
-        let mut session = self.shared.begin_add_or_get();
-        let now = session.now;
-        let added = session.state().add(hash, key, now);
-        session.report.adds += u64::from(added.accepted);
-        drop(session);
+        let added = {
+            let mut session = self.shared.begin_add_or_get();
+            let now = session.now;
+            let added = session.state().add(hash, key, now);
+            session.report.adds += u64::from(added.accepted);
+            added
+        };
         drop(added);
     }
 
@@ -97,20 +99,21 @@ impl<K: Eq + Hash + Clone> Queue<K> {
 
     fn add_delayed(&self, key: K, due: impl FnOnce(Instant) -> Instant) {
         let hash = self.shared.hasher.hash_one(&key);
-        let mut session = self.shared.begin();
-        let now = session.now;
-        let due = due(now);
-        session.report.retries += u64::from(!session.state().is_shutting_down());
-        let spare = if due <= now {
-            let added = session.state().add(hash, key, now);
-            session.report.adds += u64::from(added.accepted);
-            added.spare
-        } else {
-            let spare = session.state().add_at(hash, key, due);
-            session.note_delays();
-            spare
+        let spare = {
+            let mut session = self.shared.begin();
+            let now = session.now;
+            let due = due(now);
+            session.report.retries += u64::from(!session.state().is_shutting_down());
+            if due <= now {
+                let added = session.state().add(hash, key, now);
+                session.report.adds += u64::from(added.accepted);
+                added.spare
+            } else {
+                let spare = session.state().add_at(hash, key, due);
+                session.note_delays();
+                spare
+            }
         };
-        drop(session);
         drop(spare);
     }
 
@@ -155,10 +158,10 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     /// There is none now, or there will be none.
     #[inline]
     pub fn try_get(&self) -> Result<Guard<K>, TryGetError> {
-        let mut session = self.shared.begin_add_or_get();
-        let hand_out = session.take(None);
-        let shutting_down = session.state().is_shutting_down();
-        drop(session);
+        let (hand_out, shutting_down) = {
+            let mut session = self.shared.begin_add_or_get();
+            (session.take(None), session.state().is_shutting_down())
+        };
         match hand_out {
             Some(hand_out) => Ok(Guard::new(&self.shared, hand_out)),
             None if shutting_down => Err(TryGetError::ShutDown),

@@ -65,9 +65,7 @@ impl<K: Eq + Clone> Shared<K> {
     /// Begins an operation that needs the time: locks, and adds the delayed keys that are due by now.
     pub(crate) fn begin(&self) -> Session<'_, K> {
         let now = self.clock.now();
-        let mut session = self.lock();
-        session.promote(now);
-        session
+        self.promoted(self.inner.lock(), now)
     }
 
     /// Begins an operation that needs the time for ages alone: where there are no delays and no metrics, some
@@ -78,14 +76,12 @@ impl<K: Eq + Clone> Shared<K> {
             return self.begin();
         }
         let now = self.clock.coarse_now();
-        let mut session = self.lock();
-        if session.state().next_due().is_some() {
+        let inner = self.inner.lock();
+        if inner.state.next_due().is_some() {
             // The first delay has come between the look and the lock.
-            session.promote(self.clock.now());
-        } else {
-            session.now = now;
+            return self.promoted(inner, self.clock.now());
         }
-        session
+        self.session(inner, now)
     }
 
     /// Begins an operation that needs no time but where there are delays or metrics; reads no clock where there are none.
@@ -94,11 +90,12 @@ impl<K: Eq + Clone> Shared<K> {
         if self.is_timed() {
             return self.begin();
         }
-        let mut session = self.lock();
-        if session.state().next_due().is_some() {
-            session.promote(self.clock.now());
+        let inner = self.inner.lock();
+        if inner.state.next_due().is_some() {
+            return self.promoted(inner, self.clock.now());
         }
-        session
+        let now = inner.now;
+        self.session(inner, now)
     }
 
     #[inline]
@@ -106,10 +103,18 @@ impl<K: Eq + Clone> Shared<K> {
         self.metrics.is_some() || self.delays.load(Relaxed)
     }
 
-    #[inline]
-    fn lock(&self) -> Session<'_, K> {
-        let inner = self.inner.lock();
-        let now = inner.now;
+    /// It is `now`: adds the delayed keys that are due.
+    fn promoted<'a>(&'a self, mut inner: MutexGuard<'a, Inner<K>>, now: Instant) -> Session<'a, K> {
+        inner.now = now;
+        let mut session = self.session(inner, now);
+        session.report.adds = session.state().promote(now);
+        session.note_delays();
+        session
+    }
+
+    // A session is put together once, in its place, when all is known: moving one costs more than it does.
+    #[inline(always)]
+    fn session<'a>(&'a self, inner: MutexGuard<'a, Inner<K>>, now: Instant) -> Session<'a, K> {
         Session { shared: self, now, inner: Some(inner), wakers: SmallVec::new(), report: Report::default() }
     }
 
@@ -152,16 +157,6 @@ pub(crate) struct Session<'a, K: Eq + Clone> {
 }
 
 impl<K: Eq + Clone> Session<'_, K> {
-    /// It is `now`: adds the delayed keys that are due.
-    #[inline]
-    fn promote(&mut self, now: Instant) {
-        self.now = now;
-        let inner = self.inner();
-        inner.now = now;
-        self.report.adds = inner.state.promote(now);
-        self.note_delays();
-    }
-
     /// Notes whether there are delays.
     pub(crate) fn note_delays(&mut self) {
         let delays = self.state().next_due().is_some();
@@ -188,23 +183,28 @@ impl<K: Eq + Clone> Session<'_, K> {
 
 impl<K: Eq + Clone> Session<'_, K> {
     /// Hands out a key that is not reserved for another than who stands at `place`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, place: Option<usize>) -> Option<HandOut<K>> {
         let now = self.now;
         let Inner { state, waiters, .. } = self.inner();
         let for_others = waiters.called() - usize::from(place.is_some_and(|place| waiters.is_called(place)));
         let may_take = state.is_shutting_down() || state.len() > for_others;
-        let hand_out = if may_take { state.get(now) } else { None }?;
-        self.report.waited = self.shared.metrics.as_ref().map(|_| now.saturating_duration_since(hand_out.since));
-        Some(hand_out)
+        let hand_out = if may_take { state.get(now) } else { None };
+        if self.shared.metrics.is_some() {
+            self.report.waited = hand_out.as_ref().map(|hand_out| now.saturating_duration_since(hand_out.since));
+        }
+        hand_out
     }
 
     /// Finishes a key by `finish`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn finish(&mut self, finish: impl FnOnce(&mut State<K>) -> Option<Finished<K>>) -> Option<Finished<K>> {
-        let (finished, now) = (finish(self.state())?, self.now);
-        self.report.worked = self.shared.metrics.as_ref().map(|_| now.saturating_duration_since(finished.since));
-        Some(finished)
+        let finished = finish(self.state());
+        if self.shared.metrics.is_some() {
+            let now = self.now;
+            self.report.worked = finished.as_ref().map(|finished| now.saturating_duration_since(finished.since));
+        }
+        finished
     }
 
     /// Calls those in line for the keys that wait.

@@ -1,6 +1,5 @@
 //! PURE. What a queue knows of each key, and what each operation makes of it. No lock, no clock, no waiting.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 
 use crate::delay_heap::DelayHeap;
@@ -170,29 +169,38 @@ impl<K: Eq + Clone> State<K> {
     }
 
     /// Hands out the next waiting key.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&mut self, now: Instant) -> Option<HandOut<K>> {
         if self.waiting == 0 {
             return None;
         }
+        let (slot, since) = self.pop_waiting()?;
+        let key = self.clone_key(slot);
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        self.waiting -= 1;
+        let index = self.processing.len() as u32;
+        self.processing.push(slot);
+        if let Some(work) = self.keys.get_mut(slot) {
+            *work = Work::Processing { since: now, ticket, index, dirty: None };
+        }
+        Some(HandOut { key, claim: Claim { slot, ticket }, since })
+    }
+
+    /// Takes the next waiting key out of the order: where it is, and since when it waits.
+    #[inline]
+    fn pop_waiting(&mut self) -> Option<(Slot, Instant)> {
         loop {
             // An order that loses a key costs the order of the keys, and time, but never a key.
             let slot = self.order.pop().or_else(|| self.any_waiting())?;
             // What does not wait is passed over, should an order give it back twice.
             let Some(&Work::Waiting { since }) = self.keys.get(slot) else { continue };
-            let key = self.clone_key(slot);
-            let ticket = self.next_ticket;
-            self.next_ticket += 1;
-            self.waiting -= 1;
-            let index = self.processing.len() as u32;
-            self.processing.push(slot);
-            self.set(slot, Work::Processing { since: now, ticket, index, dirty: None });
-            return Some(HandOut { key, claim: Claim { slot, ticket }, since });
+            return Some((slot, since));
         }
     }
 
     /// Finishes a hand-out; `None` where it is finished already.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn done(&mut self, claim: Claim) -> Option<Finished<K>> {
         match self.keys.get(claim.slot) {
             Some(Work::Processing { ticket, .. }) if *ticket == claim.ticket => self.finish(claim.slot),
@@ -286,7 +294,7 @@ impl<K: Eq + Clone> State<K> {
         self.waiting += 1;
     }
 
-    #[inline]
+    #[inline(always)]
     fn finish(&mut self, slot: Slot) -> Option<Finished<K>> {
         let Some(&Work::Processing { since, index, dirty, .. }) = self.keys.get(slot) else { return None };
         self.processing.swap_remove(index as usize);
@@ -318,13 +326,21 @@ impl<K: Eq + Clone> State<K> {
     }
 
     /// A copy of the key in a slot that was just popped. Should copying panic, the key waits on, as the last.
-    #[inline]
+    #[inline(always)]
     fn clone_key(&mut self, slot: Slot) -> K {
-        let key = self.keys.key(slot);
-        catch_unwind(AssertUnwindSafe(|| key.clone())).unwrap_or_else(|panic| {
-            self.order.push(Item { slot, key });
-            resume_unwind(panic)
-        })
+        /// Pushes the slot again when dropped.
+        struct Popped<'a, K>(Slot, &'a K, &'a mut dyn Order<K>);
+
+        impl<K> Drop for Popped<'_, K> {
+            fn drop(&mut self) {
+                self.2.push(Item { slot: self.0, key: self.1 });
+            }
+        }
+
+        let popped = Popped(slot, self.keys.key(slot), &mut *self.order);
+        let key = popped.1.clone();
+        std::mem::forget(popped);
+        key
     }
 
     #[inline]
