@@ -89,20 +89,23 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     ///
     /// Delayed keys are dropped when the queue shuts down; then this does nothing.
     pub fn add_after(&self, key: K, delay: Duration) {
-        self.add_delayed(key, |now| after(now, delay));
+        self.add_after_as_of(key, delay, self.shared.clock.now());
     }
 
     /// Adds `key` at `moment`, at once where that has passed; otherwise as [`add_after`](Self::add_after).
     pub fn add_at(&self, key: K, moment: Instant) {
-        self.add_delayed(key, |_| moment);
+        self.add_delayed(key, moment, self.shared.clock.now());
     }
 
-    fn add_delayed(&self, key: K, due: impl FnOnce(Instant) -> Instant) {
+    /// As [`add_after`](Self::add_after), where it is `now`.
+    pub(crate) fn add_after_as_of(&self, key: K, delay: Duration, now: Instant) {
+        self.add_delayed(key, after(now, delay), now);
+    }
+
+    fn add_delayed(&self, key: K, due: Instant, now: Instant) {
         let hash = self.shared.hasher.hash_one(&key);
         let spare = {
-            let mut session = self.shared.begin();
-            let now = session.now;
-            let due = due(now);
+            let mut session = self.shared.begin_at(now);
             session.report.retries += u64::from(!session.state().is_shutting_down());
             if due <= now {
                 let added = session.state().add(hash, key, now);

@@ -76,7 +76,7 @@ impl<K: Eq + Hash + Clone> RateLimitingQueue<K> {
     pub fn add_rate_limited_after(&self, key: K) -> Duration {
         let now = self.queue.shared.clock.now();
         let delay = self.limiter.lock().when(&key, now);
-        self.queue.add_after(key, delay);
+        self.queue.add_after_as_of(key, delay, now);
         delay
     }
 

@@ -64,7 +64,11 @@ impl<K: Eq + Clone> Shared<K> {
 
     /// Begins an operation that needs the time: locks, and adds the delayed keys that are due by now.
     pub(crate) fn begin(&self) -> Session<'_, K> {
-        let now = self.clock.now();
+        self.begin_at(self.clock.now())
+    }
+
+    /// As [`begin`](Self::begin), where the clock was read just now.
+    pub(crate) fn begin_at(&self, now: Instant) -> Session<'_, K> {
         self.promoted(self.inner.lock(), now)
     }
 
@@ -77,7 +81,7 @@ impl<K: Eq + Clone> Shared<K> {
         }
         let now = self.clock.coarse_now();
         let inner = self.inner.lock();
-        if inner.state.next_due().is_some() {
+        if inner.state.has_delayed() {
             // The first delay has come between the look and the lock.
             return self.promoted(inner, self.clock.now());
         }
@@ -91,7 +95,7 @@ impl<K: Eq + Clone> Shared<K> {
             return self.begin();
         }
         let inner = self.inner.lock();
-        if inner.state.next_due().is_some() {
+        if inner.state.has_delayed() {
             return self.promoted(inner, self.clock.now());
         }
         let now = inner.now;
@@ -159,7 +163,7 @@ pub(crate) struct Session<'a, K: Eq + Clone> {
 impl<K: Eq + Clone> Session<'_, K> {
     /// Notes whether there are delays.
     pub(crate) fn note_delays(&mut self) {
-        let delays = self.state().next_due().is_some();
+        let delays = self.state().has_delayed();
         if delays != self.shared.delays.load(Relaxed) {
             self.shared.delays.store(delays, Relaxed);
         }

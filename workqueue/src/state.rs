@@ -117,6 +117,12 @@ impl<K: Eq + Clone> State<K> {
         self.dropped
     }
 
+    /// Whether there are delayed keys.
+    #[inline]
+    pub(crate) fn has_delayed(&self) -> bool {
+        !self.shutting_down && self.delays.len() > 0
+    }
+
     /// When the next delayed key is due.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         if self.shutting_down { None } else { self.delays.next_due() }
