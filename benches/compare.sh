@@ -53,7 +53,7 @@ compare list-decode -f $work/pods.json -repeat 1|peers list-decode -f $work/pods
 compare list-decode -f $work/pods.json -repeat 1 -transform -as typed
 END
   for transform in false true; do
-    for form in typed packed small; do echo "compare memory -f $work/pods.json -transform=$transform -as $form"; done |
+    for form in typed packed zipped small; do echo "compare memory -f $work/pods.json -transform=$transform -as $form"; done |
       paste -sd'|' | tr -d '\n'
     echo "|peers memory -f $work/pods.json -transform=$transform|peers memory -f $work/pods.pb -transform=$transform|peers-kube memory -f $work/pods.json -transform=$transform"
   done
@@ -61,7 +61,7 @@ END
 if [ -n "$kubeconfig" ]; then
   export KUBECONFIG=$kubeconfig
   works+="
-compare sync -as typed|compare sync -as packed|compare sync -as small|peers sync -gzip=false|peers sync -json -gzip=false|peers-kube sync
+compare sync -as typed|compare sync -as packed|compare sync -as zipped|compare sync -as small|peers sync -gzip=false|peers sync -json -gzip=false|peers-kube sync
 compare e2e -n $(n 5000)|peers e2e -n $(n 5000) -gzip=false"
 fi
 

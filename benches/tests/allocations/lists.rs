@@ -7,11 +7,13 @@ use http::Response;
 use k8s_openapi::api::core::v1::Pod;
 use kube_client::Client;
 use kube_client::client::Body;
-use kubewire_indexer::{Meta, ObjectId};
-use kubewire_listwatch::{Decode, Json, ListOptions, ListWatch, ListerWatcher, Packed, Represented};
+use kubewire_indexer::{Meta, Object, ObjectId};
+use kubewire_listwatch::{
+    Decode, DecodeOptions, HotCache, Json, ListOptions, ListWatch, ListerWatcher, Packed, Represented, Zipped,
+};
 use serde::Deserialize;
 
-use crate::counting::Span;
+use crate::counting::{Span, each};
 
 const PODS: usize = 50;
 
@@ -69,6 +71,44 @@ fn a_packed_object_costs_a_few_allocations() {
     let each = of_a_pod::<Packed<Pod>>(false);
     println!("{each} for a packed pod");
     assert!(each <= 12.0, "{each}");
+}
+
+/// Allocations of an object that is made of one pod's JSON.
+fn of_one<O: Decode<Json>>(options: &DecodeOptions) -> f64 {
+    let pod = kubewire_benches::pods::pod(1);
+    each(10, |_| drop(O::decode(pod.as_bytes(), options).unwrap()))
+}
+
+/// One of its own; the parser unescapes texts in a buffer that grows.
+#[test]
+fn packing_an_object_allocates_once_beside_the_parser_and_reading_what_was_noted_never() {
+    let options = DecodeOptions::default();
+    let packing = of_one::<Packed<Pod>>(&options);
+    println!("{packing} for packing a pod");
+    assert!(packing <= 4.0, "{packing}");
+    let packed = <Packed<Pod> as Decode<Json>>::decode(kubewire_benches::pods::pod(1).as_bytes(), &options).unwrap();
+    let reading = each(10, |_| assert!(packed.id().name.len() + packed.label("app").unwrap().len() > 2));
+    assert_eq!(reading, 0.0);
+}
+
+/// What is noted, the zip, and what the handles share; the packed object is there for a moment only.
+#[test]
+fn zipping_an_object_allocates_three_times_more_than_packing_and_reading_what_was_noted_never() {
+    let options = DecodeOptions::default();
+    let read = |number| {
+        <Zipped<Pod> as Decode<Json>>::decode(kubewire_benches::pods::pod(number).as_bytes(), &options).unwrap()
+    };
+    let first: Vec<_> = (0..600).map(read).collect();
+    first[0].settle();
+    assert_eq!(of_one::<Zipped<Pod>>(&options) - of_one::<Packed<Pod>>(&DecodeOptions::default()), 3.0);
+    let zipped = read(602);
+    println!("{} bytes for a zipped pod", zipped.size());
+    assert!(zipped.is_zipped() && zipped.size() < 1_150, "{}", zipped.size());
+    let reading = each(10, |_| assert!(zipped.clone().id().name.len() + zipped.label("app").unwrap().len() > 2));
+    assert_eq!(reading, 0.0);
+    let hot = HotCache::new(10);
+    let hits = each(10, |_| drop(hot.decode(&zipped).unwrap()));
+    assert_eq!((hits, hot.counts().misses), (0.0, 1));
 }
 
 #[test]

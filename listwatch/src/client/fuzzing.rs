@@ -152,3 +152,36 @@ pub fn retry_after(after: &[u8], date: &[u8]) -> Option<Duration> {
     }
     retry_after::retry_after(&headers, SystemTime::UNIX_EPOCH)
 }
+
+#[cfg(feature = "zstd")]
+mod zipped {
+    use std::sync::LazyLock;
+
+    use crate::client::zipped::frame::{self, Dictionary};
+
+    static LEARNED: LazyLock<Dictionary> = LazyLock::new(|| {
+        let thing = |n: usize| {
+            format!(
+                r#"{{"metadata":{{"namespace":"team-{}","name":"thing-{n}","uid":"{:x}","labels":{{"app":"web"}}}},"spec":{{"size":{n},"replicas":3}}}}"#,
+                n % 7,
+                n * 7919
+            )
+        };
+        let things: Vec<_> = (0..500).map(thing).collect();
+        let lens: Vec<_> = things.iter().map(String::len).collect();
+        Dictionary::train(things.concat().as_bytes(), &lens).expect("there are enough things")
+    });
+
+    /// The zstd frame of some bytes, with a dictionary of things or without.
+    pub fn zip(bytes: &[u8], learned: bool) -> Result<Vec<u8>, String> {
+        let dictionary = learned.then(|| &*LEARNED);
+        frame::zip(bytes, dictionary).map(Vec::from).map_err(|error| error.to_string())
+    }
+
+    /// The bytes of a frame, no more than so many.
+    pub fn unzip(frame: &[u8], learned: bool, len_max: usize) -> Result<Vec<u8>, String> {
+        frame::unzip(frame, learned.then(|| &*LEARNED), len_max).map_err(|error| error.to_string())
+    }
+}
+#[cfg(feature = "zstd")]
+pub use zipped::{unzip, zip};

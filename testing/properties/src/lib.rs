@@ -28,6 +28,7 @@ pub mod query;
 pub mod selectors;
 pub mod store;
 pub mod watch_lines;
+pub mod zipped;
 
 use arbitrary::{Arbitrary, Unstructured};
 
@@ -62,7 +63,7 @@ fn run<'a, I: Arbitrary<'a>>(bytes: &'a [u8], check: impl FnOnce(I)) {
 }
 
 /// All of them.
-pub const ALL: [Property; 10] = [
+pub const ALL: [Property; 11] = [
     Property { name: "answers", run: |bytes| run(bytes, answers::check) },
     Property { name: "delta_fifo", run: |bytes| run(bytes, delta_fifo::check) },
     Property { name: "keys", run: |bytes| run(bytes, keys::check) },
@@ -73,6 +74,7 @@ pub const ALL: [Property; 10] = [
     Property { name: "selectors", run: |bytes| run(bytes, selectors::check) },
     Property { name: "store", run: |bytes| run(bytes, store::check) },
     Property { name: "watch_lines", run: |bytes| run(bytes, watch_lines::check) },
+    Property { name: "zipped", run: |bytes| run(bytes, zipped::check) },
 ];
 
 /// Checks the property of this name; for fuzz targets.

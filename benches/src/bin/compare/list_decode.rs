@@ -62,6 +62,7 @@ fn decode<O: PodForm>(body: &Bytes, transform: bool) -> Vec<O> {
         if let Err(error) = list {
             fail(error);
         }
+        items.first().inspect(|pod: &&O| pod.settle());
         items
     })
 }

@@ -59,6 +59,7 @@ pub(crate) fn case<O: PodForm>(name: &str, file: &Path, transform: bool) {
         (informer, running)
     });
     let wall = start.elapsed().as_secs_f64();
+    informer.indexer().list().first().inspect(|pod| pod.settle());
     let peak = status("VmHWM");
     let n = informer.indexer().len() as i64;
     let counts = Counts::now() - counts;

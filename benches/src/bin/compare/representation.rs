@@ -6,7 +6,7 @@ use anyhow::Context;
 use k8s_openapi::api::core::v1::Pod;
 use kube_client::Client;
 use kubewire_indexer::{Meta, ObjectId};
-use kubewire_listwatch::{Decode, Json, ListWatch, Packed, Represented};
+use kubewire_listwatch::{Decode, Json, ListWatch, Packed, Represented, Zipped};
 use serde::Deserialize;
 
 use crate::flags::Flags;
@@ -23,8 +23,12 @@ pub(crate) struct Representation {
 }
 
 /// The peers have the first alone.
-pub(crate) const ALL: &[Representation] =
-    &[json::<Arc<Pod>>("typed"), json::<Arc<PodBrief>>("small"), json::<Packed<Pod>>("packed")];
+pub(crate) const ALL: &[Representation] = &[
+    json::<Arc<Pod>>("typed"),
+    json::<Arc<PodBrief>>("small"),
+    json::<Packed<Pod>>("packed"),
+    json::<Zipped<Pod>>("zipped"),
+];
 
 /// A form that is read from JSON.
 const fn json<O: PodForm>(name: &'static str) -> Representation {
@@ -49,9 +53,20 @@ pub(crate) fn chosen(flags: &Flags) -> anyhow::Result<Vec<&'static Representatio
 }
 
 /// A pod in some form.
-pub(crate) trait PodForm: Represented<Resource = Pod> + Decode<Json> + 'static {}
+pub(crate) trait PodForm: Represented<Resource = Pod> + Decode<Json> + 'static {
+    /// Waits for what goes on behind the scenes; told is one of the pods.
+    fn settle(&self) {}
+}
 
-impl<O: Represented<Resource = Pod> + Decode<Json> + 'static> PodForm for O {}
+impl<T: Send + Sync + 'static> PodForm for Arc<T> where Self: Represented<Resource = Pod> + Decode<Json> {}
+
+impl PodForm for Packed<Pod> {}
+
+impl PodForm for Zipped<Pod> {
+    fn settle(&self) {
+        self.settle();
+    }
+}
 
 /// What lists and watches all pods; `transform` leaves `managedFields` out.
 pub(crate) fn list_watch<O: PodForm>(client: Client, transform: bool) -> ListWatch<O> {

@@ -119,6 +119,12 @@ pub(crate) const TIMES: &[Row] = &[
         &[(KUBE, "list-decode/json/typed"), (GO, "list-decode/json/typed")],
         10.0 / 57.0,
     ),
+    time(
+        "JSON list, zipped",
+        "list-decode/json/zipped",
+        &[(KUBE, "list-decode/json/typed"), (GO, "list-decode/json/typed")],
+        0.0,
+    ),
 ];
 
 /// Delayed keys, which are more than one figure.
@@ -159,6 +165,7 @@ pub(crate) const MEMORY: &[Row] = &[
         26.0 / 12.7,
     ),
     size("cached pod, packed", "heap_bytes_per_item", "memory/json/packed", PEERS_MEMORY, 5.5 / 12.7),
+    size("cached pod, zipped", "heap_bytes_per_item", "memory/json/zipped", PEERS_MEMORY, 1.3 / 12.7),
     size("cached pod, six fields", "heap_bytes_per_item", "memory/json/small", PEERS_MEMORY, 0.4 / 12.7),
 ];
 
@@ -175,6 +182,7 @@ pub(crate) const PEAKS: &[Row] = &[
         0.0,
     ),
     size("peak, packed", "peak_extra_bytes", "memory/json/packed", PEERS_PEAK, 0.0),
+    size("peak, zipped", "peak_extra_bytes", "memory/json/zipped", PEERS_PEAK, 0.0),
     size("peak, six fields", "peak_extra_bytes", "memory/json/small", PEERS_PEAK, 0.0),
 ];
 
@@ -186,9 +194,11 @@ pub(crate) const SYNC: &[Row] = &[
     size("first sync, typed: time", "ns_per_op", "sync/json/typed/watchlist", PEERS_SYNC, 0.0),
     size("first sync, six fields: time", "ns_per_op", "sync/json/small/watchlist", PEERS_SYNC, 0.0),
     size("first sync, packed: time", "ns_per_op", "sync/json/packed/watchlist", PEERS_SYNC, 0.0),
+    size("first sync, zipped: time", "ns_per_op", "sync/json/zipped/watchlist", PEERS_SYNC, 0.0),
     size("first sync, typed: peak memory", "peak_rss_bytes", "sync/json/typed/watchlist", PEERS_SYNC, 0.0),
     size("first sync, six fields: peak memory", "peak_rss_bytes", "sync/json/small/watchlist", PEERS_SYNC, 1.0 / 15.0),
     size("first sync, packed: peak memory", "peak_rss_bytes", "sync/json/packed/watchlist", PEERS_SYNC, 1.0 / 5.0),
+    size("first sync, zipped: peak memory", "peak_rss_bytes", "sync/json/zipped/watchlist", PEERS_SYNC, 0.0),
     size(
         "update to worker, p50 (us)",
         "from_sent_p50_us",

@@ -1,6 +1,6 @@
 //! Each property, for random inputs of the right shape and for random bytes.
 
-use kubewire_properties::{ALL, answers, keys, list_splitter, paths, protobuf, query, selectors, watch_lines};
+use kubewire_properties::{ALL, answers, keys, list_splitter, paths, protobuf, query, selectors, watch_lines, zipped};
 use proptest::prelude::*;
 
 use crate::shapes::{cuts, failure_body, list_body, name, protobuf_body, selector, time, watch_body};
@@ -25,6 +25,12 @@ proptest! {
         body in protobuf_body(),
     ) {
         protobuf::check((cuts, form, &body));
+    }
+
+    #[test]
+    fn what_was_zipped_comes_out_and_what_nobody_zipped_is_refused_or_bounded(form in 0..4_u8, body in protobuf_body()) {
+        zipped::check((form, &body));
+        zipped::check((form, &[&b"\x28\xb5\x2f\xfd"[..], &body].concat()));
     }
 
     #[test]
