@@ -61,7 +61,7 @@ async fn main() -> anyhow::Result<()> {
     for _ in 0..10 {
         // No other worker gets this key until the guard is dropped.
         let Some(key) = queue.get().await else { break };
-        let Some(pod) = indexer.get_by_key(&key) else { continue };
+        let Some(pod) = indexer.get_by_key(&*key) else { continue };
         let decoded = hot.decode(&pod)?;
         let phase = decoded.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or("unknown");
         println!("{} is {phase}", *key);
