@@ -67,7 +67,7 @@ async fn main() -> anyhow::Result<()> {
         println!("{} is {phase}", *key);
     }
 
-    let all = indexer.list();
+    let all = indexer.list().to_vec();
     // For the figure: the first list may be there before the dictionary is.
     let first = all[0].clone();
     tokio::task::spawn_blocking(move || first.settle()).await?;

@@ -111,7 +111,7 @@ async fn zipped_objects_are_cached_indexed_handed_on_and_buried_as_any_other() {
         informer.synced().await.unwrap();
         quiet().await;
         let indexer = informer.indexer();
-        let first = indexer.list();
+        let first = indexer.list().to_vec();
         first[0].settle();
         assert!(first.iter().all(Zipped::is_zipped), "streaming: {streaming}");
         assert_same(&server, &informer);
@@ -160,7 +160,7 @@ async fn zipped_objects_are_cached_indexed_handed_on_and_buried_as_any_other() {
         assert_eq!((key, last.decode().unwrap()), (&gone.key(), gone.decode().unwrap()));
 
         // What has not changed was neither read nor zipped again.
-        let after = indexer.list();
+        let after = indexer.list().to_vec();
         assert_eq!(after.len(), PODS - 2);
         for pod in &after {
             assert!(std::ptr::eq(pod.id().name, before[&pod.key()].id().name), "another handle of {}", pod.key());
@@ -210,7 +210,7 @@ async fn the_factory_shares_an_informer_of_zipped_objects_and_a_resync_tells_of_
     let stop = CancellationToken::new();
     factory.start(&stop);
     factory.wait_for_cache_sync(&stop, Duration::from_secs(60)).await.unwrap();
-    let pod = informer.indexer().list().remove(0);
+    let pod = informer.indexer().list().to_vec().remove(0);
     pod.settle();
     tokio::time::sleep(Duration::from_secs(400)).await;
     assert_eq!(resynced.lock().len(), PODS);
