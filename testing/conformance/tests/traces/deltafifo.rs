@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kubewire_conformance::Area;
-use kubewire_indexer::{Deleted, Id, Meta, Object, ObjectKey};
+use kubewire_indexer::{Deleted, Object, ObjectKey};
 use kubewire_informer::{AdmitError, Closed, Delivery, Delta, DeltaFifo, DeltaFifoOptions, KnownObjects, Transform};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use crate::record::{Form, Pod, edited};
+
 /// client-go takes at most so many entries in a batch.
 const BATCH_MAX: usize = 1000;
 
-pub(crate) struct DeltaFifos {
-    fifo: DeltaFifo<Arc<Thing>>,
-    known: Arc<Known>,
+pub(crate) struct DeltaFifos<O: Form> {
+    fifo: DeltaFifo<O>,
+    known: Arc<Known<O>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -78,42 +80,34 @@ pub(crate) struct Told {
 }
 
 /// The objects that were popped. They list their keys in ascending order.
-#[derive(Default)]
-struct Known {
-    objects: Mutex<BTreeMap<String, Arc<Thing>>>,
+struct Known<O> {
+    objects: Mutex<BTreeMap<String, O>>,
 }
 
-impl Meta for Thing {
-    fn id(&self) -> Id<'_> {
-        let (namespace, name) = self.key.split_once('/').unwrap_or(("", &self.key));
-        Id::new(namespace, name).resource_version(&self.version)
-    }
-}
-
-impl KnownObjects<Arc<Thing>> for Known {
+impl<O: Form> KnownObjects<O> for Known<O> {
     fn known_keys(&self) -> Vec<ObjectKey> {
         self.objects.lock().values().map(Object::key).collect()
     }
 
-    fn known(&self, key: &ObjectKey) -> Option<Arc<Thing>> {
+    fn known(&self, key: &ObjectKey) -> Option<O> {
         self.objects.lock().get(key.as_str()).cloned()
     }
 }
 
-impl Known {
-    fn apply(&self, delta: Delta<Arc<Thing>>) {
+impl<O: Form> Known<O> {
+    fn apply(&self, delta: Delta<O>) {
         match delta {
             Delta::Deleted(deleted) => drop(self.objects.lock().remove(deleted.key().as_str())),
             other => {
                 if let Some(object) = other.object() {
-                    self.objects.lock().insert(object.key.clone(), Arc::clone(object));
+                    self.objects.lock().insert(object.key().to_string(), object.clone());
                 }
             }
         }
     }
 }
 
-impl Area for DeltaFifos {
+impl<O: Form> Area for DeltaFifos<O> {
     type Config = Config;
     type Input = Input;
     type Answer = Answer;
@@ -125,13 +119,13 @@ impl Area for DeltaFifos {
             "real_atomic" => Delivery::InOrder,
             other => return Err(format!("unknown queue {other:?}")),
         };
-        let transform: Option<Transform<Arc<Thing>>> = match config.transform.as_str() {
+        let transform: Option<Transform<O>> = match config.transform.as_str() {
             "" => None,
-            "append" => Some(Arc::new(|thing| Ok(Arc::new(Arc::unwrap_or_clone(thing).appended())))),
+            "append" => Some(Arc::new(|object| Ok(edited(&object, |pod| pod.note.push('+'))))),
             other => return Err(format!("unknown transform {other:?}")),
         };
-        let known = Arc::new(Known::default());
-        let known_objects: Option<Arc<dyn KnownObjects<Arc<Thing>>>> =
+        let known = Arc::new(Known { objects: Mutex::default() });
+        let known_objects: Option<Arc<dyn KnownObjects<O>>> =
             if config.known_objects { Some(Arc::clone(&known) as _) } else { None };
         let options = DeltaFifoOptions { delivery, known_objects, emit_replaced: config.emit_replaced, transform };
         Ok(Self { fifo: DeltaFifo::new(options), known })
@@ -149,12 +143,12 @@ impl Area for DeltaFifos {
     }
 }
 
-impl DeltaFifos {
+impl<O: Form> DeltaFifos<O> {
     fn push(&self, op: &str, input: Input) -> Result<Answer, String> {
         let Self { fifo, known } = self;
         let object = || {
             let given = if input.no_key { Some(Thing::default()) } else { input.object.clone() };
-            given.map(Arc::new).ok_or_else(|| format!("{op} without an object"))
+            given.map(|thing| thing.made::<O>()).ok_or_else(|| format!("{op} without an object"))
         };
         let done = match op {
             "add" => fifo.add(object()?),
@@ -164,7 +158,7 @@ impl DeltaFifos {
                 fifo.delete(if input.tombstone {
                     Deleted::FinalStateUnknown {
                         key: object.key(),
-                        last: Some(object).filter(|object| !object.version.is_empty()),
+                        last: Some(object).filter(|object| !object.id().resource_version.is_empty()),
                     }
                 } else {
                     Deleted::Known(object)
@@ -172,7 +166,7 @@ impl DeltaFifos {
             }
             "replace" => {
                 let nameless = input.no_key.then(Thing::default);
-                fifo.replace(input.objects.into_iter().chain(nameless).map(Arc::new), &input.version)
+                fifo.replace(input.objects.into_iter().chain(nameless).map(|thing| thing.made()), &input.version)
             }
             "resync" => {
                 fifo.resync();
@@ -188,7 +182,7 @@ impl DeltaFifos {
             }
             "known_set" => {
                 let object = object()?;
-                known.objects.lock().insert(object.key.clone(), object);
+                known.objects.lock().insert(object.key().to_string(), object);
                 Ok(())
             }
             "known_remove" => {
@@ -214,7 +208,7 @@ impl DeltaFifos {
             Err(Closed) => return Answer { error: "closed".to_owned(), ..Answer::default() },
         };
         let (initial, batched) = (popped.is_initial(), popped.entries().len() > 1);
-        let deltas: Vec<Delta<Arc<Thing>>> = popped.take_entries().into_iter().flatten().collect();
+        let deltas: Vec<Delta<O>> = popped.take_entries().into_iter().flatten().collect();
         let told = deltas.iter().map(Told::of).collect();
         let error = if fail {
             "process".to_owned()
@@ -227,15 +221,25 @@ impl DeltaFifos {
 }
 
 impl Thing {
-    /// The transform `append`.
-    fn appended(mut self) -> Self {
-        self.note.push('+');
-        self
+    fn made<O: Form>(&self) -> O {
+        let (namespace, name) = self.key.split_once('/').unwrap_or(("", &self.key));
+        O::make(&Pod {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            version: self.version.clone(),
+            note: self.note.clone(),
+            ..Pod::default()
+        })
+    }
+
+    fn of<O: Form>(object: &O) -> Self {
+        let Pod { version, note, .. } = object.read();
+        Self { key: object.key().to_string(), version, note }
     }
 }
 
 impl Told {
-    fn of(delta: &Delta<Arc<Thing>>) -> Self {
+    fn of<O: Form>(delta: &Delta<O>) -> Self {
         let mut told = Self { r#type: delta.kind().to_owned(), ..Self::default() };
         match delta {
             Delta::Deleted(deleted) => {
@@ -244,14 +248,14 @@ impl Told {
             }
             Delta::ReplacedAll(list) => {
                 told.version.clone_from(&list.resource_version);
-                told.objects = list.items.iter().map(|item| Thing::clone(item.object())).collect();
+                told.objects = list.items.iter().map(|item| Thing::of(item.object())).collect();
             }
             Delta::Bookmark(version) => told.version.clone_from(version),
-            other => told.key = other.object().map(|object| object.key.clone()).unwrap_or_default(),
+            other => told.key = other.object().map(|object| object.key().to_string()).unwrap_or_default(),
         }
         if let Some(object) = delta.object() {
-            told.version.clone_from(&object.version);
-            told.note.clone_from(&object.note);
+            let Pod { version, note, .. } = object.read();
+            (told.version, told.note) = (version, note);
         }
         told
     }

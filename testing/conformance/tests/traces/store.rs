@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::hash::Hash;
-use std::sync::Arc;
 
 use kubewire_conformance::Area;
-use kubewire_indexer::{Deleted, Id, IndexError, IndexFunc, Indexer, Indexers, Meta, ObjectKey, Store, UnknownIndex};
+use kubewire_indexer::{Deleted, IndexError, IndexFunc, Indexer, Indexers, ObjectKey, Store, UnknownIndex};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::record::{Form, Pod};
 
 /// The two levels.
-pub(crate) enum Stores {
+pub(crate) enum Stores<O: Form> {
     /// Takes keys from the objects.
-    Indexer(Indexer<Arc<Item>>),
+    Indexer(Indexer<O>),
     /// Gets them beside the objects.
-    ThreadSafe(Store<String, Arc<Item>>),
+    ThreadSafe(Store<String, O>),
 }
 
 #[derive(Default, Deserialize)]
@@ -61,14 +63,32 @@ pub(crate) struct Answer {
     error: String,
 }
 
-impl Meta for Item {
-    fn id(&self) -> Id<'_> {
+impl Item {
+    /// The object, whose fields are written into its note.
+    fn made<O: Form>(self) -> O {
         let (namespace, name) = self.key.split_once('/').unwrap_or(("", &self.key));
-        Id::new(namespace, name).resource_version(&self.version)
+        let note = if self.fields.is_empty() { String::new() } else { json!(self.fields).to_string() };
+        O::make(&Pod {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            version: self.version,
+            note,
+            ..Pod::default()
+        })
+    }
+
+    fn of<O: Form>(object: &O) -> Self {
+        let pod = object.read();
+        let key = if pod.namespace.is_empty() { pod.name } else { format!("{}/{}", pod.namespace, pod.name) };
+        Self { key, version: pod.version, fields: fields(&pod.note) }
     }
 }
 
-impl Area for Stores {
+fn fields(note: &str) -> BTreeMap<String, Vec<String>> {
+    serde_json::from_str(note).unwrap_or_default()
+}
+
+impl<O: Form> Area for Stores<O> {
     type Config = Config;
     type Input = Input;
     type Answer = Answer;
@@ -119,8 +139,8 @@ impl Answer {
 }
 
 /// What differs between the levels, where objects have their own keys.
-fn with_objects(indexer: &Indexer<Arc<Item>>, op: &str, input: Input) -> Result<Answer, String> {
-    let object = || input.object.clone().map(Arc::new).ok_or_else(|| format!("{op} without an object"));
+fn with_objects<O: Form>(indexer: &Indexer<O>, op: &str, input: Input) -> Result<Answer, String> {
+    let object = || input.object.clone().map(|item| item.made::<O>()).ok_or_else(|| format!("{op} without an object"));
     match op {
         "add" => drop(indexer.add(object()?).map_err(|error| error.to_string())?),
         "update" => drop(indexer.update(object()?).map_err(|error| error.to_string())?),
@@ -133,7 +153,7 @@ fn with_objects(indexer: &Indexer<Arc<Item>>, op: &str, input: Input) -> Result<
             drop(indexer.delete_deleted(&deleted).map_err(|error| error.to_string())?);
         }
         "replace" => {
-            let objects = input.objects.into_iter().map(Arc::new);
+            let objects = input.objects.into_iter().map(|item| item.made());
             indexer.replace(objects, &input.version).map_err(|error| error.to_string())?;
         }
         "get" => return Ok(found(indexer.get(&object()?))),
@@ -143,14 +163,14 @@ fn with_objects(indexer: &Indexer<Arc<Item>>, op: &str, input: Input) -> Result<
 }
 
 /// What differs between the levels, where keys are given.
-fn with_keys(store: &Store<String, Arc<Item>>, op: &str, input: Input) -> Result<Answer, String> {
-    let object = || input.object.clone().map(Arc::new).ok_or_else(|| format!("{op} without an object"));
+fn with_keys<O: Form>(store: &Store<String, O>, op: &str, input: Input) -> Result<Answer, String> {
+    let object = || input.object.clone().map(|item| item.made::<O>()).ok_or_else(|| format!("{op} without an object"));
     match op {
         "add" => drop(store.add(input.key.clone(), object()?)),
         "update" => drop(store.update(input.key.clone(), object()?)),
         "delete" => drop(store.delete(&input.key)),
         "replace" => {
-            let entries = input.entries.into_iter().map(|(key, item)| (key, Arc::new(item)));
+            let entries = input.entries.into_iter().map(|(key, item)| (key, item.made()));
             store.replace_at(entries, &input.version);
         }
         _ => return Ok(found(store.get(&input.key))),
@@ -159,7 +179,7 @@ fn with_keys(store: &Store<String, Arc<Item>>, op: &str, input: Input) -> Result
 }
 
 /// What is the same at both levels.
-fn with_indices<K>(store: &Store<K, Arc<Item>>, op: &str, input: Input) -> Result<Answer, String>
+fn with_indices<K, O: Form>(store: &Store<K, O>, op: &str, input: Input) -> Result<Answer, String>
 where
     K: Clone + Display + Eq + Hash + Ord,
 {
@@ -168,7 +188,7 @@ where
     Ok(match op {
         "list" => objects(store.list().to_vec()),
         "list_keys" => keys(store.list_keys()),
-        "index" => match store.index(index, &Arc::new(input.object.clone().ok_or("index without an object")?)) {
+        "index" => match store.index(index, &input.object.clone().ok_or("index without an object")?.made()) {
             Ok(found) => objects(found),
             Err(IndexError::Unknown(cause)) => unknown(cause),
             Err(other) => return Err(other.to_string()),
@@ -197,7 +217,7 @@ where
 }
 
 /// Index functions by their descriptions.
-fn indexers(described: &BTreeMap<String, String>) -> Result<Indexers<Arc<Item>>, String> {
+fn indexers<O: Form>(described: &BTreeMap<String, String>) -> Result<Indexers<O>, String> {
     described
         .iter()
         .map(|(name, function)| {
@@ -206,7 +226,9 @@ fn indexers(described: &BTreeMap<String, String>) -> Result<Indexers<Arc<Item>>,
                 ("name", _) => IndexFunc::name(),
                 (_, Some(field)) => {
                     let field = field.to_owned();
-                    IndexFunc::many(move |item: &Arc<Item>| item.fields.get(&field).cloned().unwrap_or_default())
+                    IndexFunc::many(move |object: &O| {
+                        fields(object.label("note").unwrap_or_default()).remove(&field).unwrap_or_default()
+                    })
                 }
                 (other, None) => return Err(format!("unknown index function {other:?}")),
             };
@@ -220,12 +242,12 @@ fn key(text: &str) -> ObjectKey {
     text.parse().unwrap_or_else(|_| ObjectKey::cluster(text))
 }
 
-fn found(object: Option<Arc<Item>>) -> Answer {
-    Answer { found: object.is_some(), object: object.map(Arc::unwrap_or_clone), ..Answer::default() }
+fn found<O: Form>(object: Option<O>) -> Answer {
+    Answer { found: object.is_some(), object: object.as_ref().map(Item::of), ..Answer::default() }
 }
 
-fn objects(found: Vec<Arc<Item>>) -> Answer {
-    Answer { objects: found.into_iter().map(Arc::unwrap_or_clone).collect(), ..Answer::default() }
+fn objects<O: Form>(found: Vec<O>) -> Answer {
+    Answer { objects: found.iter().map(Item::of).collect(), ..Answer::default() }
 }
 
 fn keys<K: Display>(found: Vec<K>) -> Answer {

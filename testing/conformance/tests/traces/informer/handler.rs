@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::object::Thing;
+use crate::record::Form;
 
 /// A notification as the traces write it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -38,8 +39,8 @@ pub(crate) struct Handler {
 
 impl Handler {
     /// A handler that is called.
-    pub(crate) fn called(
-        informer: &Informer<Arc<Thing>>,
+    pub(crate) fn called<O: Form>(
+        informer: &Informer<O>,
         options: HandlerOptions,
         log: NamedLog,
     ) -> Result<Self, Stopped> {
@@ -47,8 +48,8 @@ impl Handler {
     }
 
     /// A handler that reads a stream, so that it can take its time.
-    pub(crate) fn subscribed(
-        informer: &Informer<Arc<Thing>>,
+    pub(crate) fn subscribed<O: Form>(
+        informer: &Informer<O>,
         options: HandlerOptions,
         log: NamedLog,
         stage: &Stage,
@@ -116,12 +117,12 @@ pub(crate) struct NamedLog {
 }
 
 impl NamedLog {
-    fn write(&self, notification: Notification<Arc<Thing>>) {
+    fn write<O: Form>(&self, notification: Notification<O>) {
         let one = match notification {
             Notification::Added { object, is_in_initial_list } => {
                 Note { initial: is_in_initial_list, ..Note::of("add", &object) }
             }
-            Notification::Updated { old, new } => Note { old: Some(Thing::clone(&old)), ..Note::of("update", &new) },
+            Notification::Updated { old, new } => Note { old: Some(Thing::of(&old)), ..Note::of("update", &new) },
             Notification::Deleted(deleted) => Note {
                 tombstone: deleted.is_final_state_unknown(),
                 ..deleted.last_known().map(|object| Note::of("delete", object)).unwrap_or_default()
@@ -135,22 +136,22 @@ impl NamedLog {
     }
 }
 
-impl ResourceEventHandler<Arc<Thing>> for NamedLog {
-    fn on_add(&mut self, object: Arc<Thing>, is_in_initial_list: bool) {
+impl<O: Form> ResourceEventHandler<O> for NamedLog {
+    fn on_add(&mut self, object: O, is_in_initial_list: bool) {
         self.write(Notification::Added { object, is_in_initial_list });
     }
 
-    fn on_update(&mut self, old: Arc<Thing>, new: Arc<Thing>) {
+    fn on_update(&mut self, old: O, new: O) {
         self.write(Notification::Updated { old, new });
     }
 
-    fn on_delete(&mut self, deleted: Deleted<Arc<Thing>>) {
+    fn on_delete(&mut self, deleted: Deleted<O>) {
         self.write(Notification::Deleted(deleted));
     }
 }
 
 impl Note {
-    fn of(kind: &str, object: &Thing) -> Self {
-        Self { r#type: kind.to_owned(), object: object.clone(), ..Self::default() }
+    fn of<O: Form>(kind: &str, object: &O) -> Self {
+        Self { r#type: kind.to_owned(), object: Thing::of(object), ..Self::default() }
     }
 }

@@ -6,7 +6,6 @@ mod object;
 mod server;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kubewire_conformance::{Area, Stage, Told, matches_told};
@@ -19,17 +18,19 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use handler::{Handler, Log, Note};
-use object::Thing;
+use object::{Thing, marked};
 use server::{Error, Event, Page, Request, Server};
+
+use crate::record::Form;
 
 /// Steps of time in one `advance` after which somebody is taken to sleep for nothing again and again.
 const WAKES_MAX: usize = 100_000;
 
-pub(crate) struct Informers {
+pub(crate) struct Informers<O: Form> {
     stage: Stage,
     time: ManualClock,
-    server: Server,
-    informer: Informer<Arc<Thing>>,
+    server: Server<O>,
+    informer: Informer<O>,
     running: Option<RunningInformer>,
     stop: CancellationToken,
     handlers: BTreeMap<String, Handler>,
@@ -75,7 +76,7 @@ pub(crate) struct Answer {
     error: String,
 }
 
-impl Area for Informers {
+impl<O: Form> Area for Informers<O> {
     type Config = Config;
     type Input = Input;
     type Answer = Answer;
@@ -103,7 +104,7 @@ impl Area for Informers {
             .resync_period(Duration::from_nanos(config.resync_ns));
         let options = match config.transform.as_str() {
             "" => options,
-            "mark" => options.transform(Thing::marked),
+            "mark" => options.transform(marked::<O>),
             other => return Err(format!("unknown transform {other:?}")),
         };
         Ok(Self {
@@ -159,7 +160,7 @@ impl Area for Informers {
     }
 }
 
-impl Informers {
+impl<O: Form> Informers<O> {
     fn handler(&self, name: &str) -> Result<&Handler, String> {
         self.handlers.get(name).ok_or_else(|| format!("no such handler: {name:?}"))
     }
@@ -200,7 +201,7 @@ impl Informers {
 
     fn read_store(&self, answer: &mut Answer) -> Result<(), String> {
         let indexer = self.informer.indexer();
-        answer.objects = indexer.list().into_iter().map(Arc::unwrap_or_clone).collect();
+        answer.objects = indexer.list().iter().map(Thing::of).collect();
         answer.objects.sort();
         for namespace in indexer.list_index_func_values(NAMESPACE_INDEX) {
             let objects = indexer.by_index(NAMESPACE_INDEX, &namespace).map_err(|error| error.to_string())?;

@@ -1,9 +1,8 @@
 //! The objects of the informer's traces.
 
-use std::sync::Arc;
-
-use kubewire_indexer::{Id, Meta};
 use serde::{Deserialize, Serialize};
+
+use crate::record::{Form, Pod, edited};
 
 /// An object as the traces write it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
@@ -16,19 +15,28 @@ pub(crate) struct Thing {
     note: String,
 }
 
-impl Meta for Thing {
-    fn id(&self) -> Id<'_> {
+impl Thing {
+    pub(crate) fn made<O: Form>(&self) -> O {
         let (namespace, name) = self.key.split_once('/').unwrap_or(("", &self.key));
-        Id::new(namespace, name).uid(&self.uid).resource_version(&self.version)
+        O::make(&Pod {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            uid: self.uid.clone(),
+            version: self.version.clone(),
+            note: self.note.clone(),
+        })
+    }
+
+    pub(crate) fn of<O: Form>(object: &O) -> Self {
+        let Pod { uid, version, note, .. } = object.read();
+        Self { key: object.key().to_string(), version, uid, note }
     }
 }
 
-impl Thing {
-    /// The transform `mark`.
-    pub(crate) fn marked(self: Arc<Self>) -> Result<Arc<Self>, &'static str> {
-        if self.note == "poison" {
-            return Err("a poisoned object");
-        }
-        Ok(Arc::new(Self { note: "marked".to_owned(), ..Arc::unwrap_or_clone(self) }))
+/// The transform `mark`.
+pub(crate) fn marked<O: Form>(object: O) -> Result<O, &'static str> {
+    if object.read().note == "poison" {
+        return Err("a poisoned object");
     }
+    Ok(edited(&object, |pod| pod.note = "marked".to_owned()))
 }

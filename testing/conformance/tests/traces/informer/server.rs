@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
 use super::object::Thing;
+use crate::record::Form;
 
 /// A request that the client made.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -56,21 +57,25 @@ pub(crate) struct Page {
     pub(crate) meta: ListMeta,
 }
 
-type Item = Result<WatchEvent<Arc<Thing>>, RequestError>;
+type Item<O> = Result<WatchEvent<O>, RequestError>;
 
 /// The server, as the script sees it; its clones are the same one.
-#[derive(Clone)]
-pub(crate) struct Server {
+pub(crate) struct Server<O> {
     watch_list: bool,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<State<O>>>,
+}
+
+impl<O> Clone for Server<O> {
+    fn clone(&self) -> Self {
+        Self { watch_list: self.watch_list, state: Arc::clone(&self.state) }
+    }
 }
 
 /// Guarded by `Server::state`.
-#[derive(Default)]
-struct State {
+struct State<O> {
     /// Made since the last look.
     requests: Vec<Request>,
-    open: Open,
+    open: Open<O>,
     /// Counts requests, so that one that ends knows whether it is still the open one.
     serial: u64,
     /// The client ended a stream since the last look.
@@ -81,12 +86,12 @@ struct State {
 
 /// There is never more than one open request or stream.
 #[derive(Default)]
-enum Open {
+enum Open<O> {
     #[default]
     Nothing,
     List(oneshot::Sender<Result<Page, RequestError>>),
     Watch(oneshot::Sender<Result<(), RequestError>>),
-    Stream(mpsc::UnboundedSender<Item>),
+    Stream(mpsc::UnboundedSender<Item<O>>),
 }
 
 /// What happened since the last look.
@@ -97,9 +102,11 @@ pub(crate) struct Seen {
     pub(crate) problems: Vec<String>,
 }
 
-impl Server {
+impl<O: Form> Server<O> {
     pub(crate) fn new(watch_list: bool) -> Self {
-        Self { watch_list, state: Arc::default() }
+        let state =
+            State { requests: Vec::new(), open: Open::Nothing, serial: 0, stream_stopped: false, problems: Vec::new() };
+        Self { watch_list, state: Arc::new(Mutex::new(state)) }
     }
 
     /// `list`, `watch` or `stream`, whichever is open.
@@ -147,7 +154,7 @@ impl Server {
 
     /// Sends events one behind the other.
     pub(crate) fn send(&self, events: Vec<Event>) -> Result<(), String> {
-        let events = events.into_iter().map(Event::item).collect::<Result<Vec<Item>, String>>()?;
+        let events = events.into_iter().map(Event::item).collect::<Result<Vec<Item<O>>, String>>()?;
         match &self.state.lock().open {
             Open::Stream(stream) => {
                 // The client may stop reading at an error; what comes behind it is lost, as on a real stream.
@@ -167,7 +174,7 @@ impl Server {
     }
 
     /// Notes a request and keeps it open; the ticket closes it if it is dropped unanswered.
-    fn request(&self, request: Request, open: Open) -> Ticket {
+    fn request(&self, request: Request, open: Open<O>) -> Ticket<O> {
         let mut state = self.state.lock();
         if !matches!(state.open, Open::Nothing) {
             let problem = format!("a second request while one is open: {request:?}");
@@ -181,12 +188,12 @@ impl Server {
 }
 
 /// A request or stream that is open as long as this lives.
-struct Ticket {
-    state: Arc<Mutex<State>>,
+struct Ticket<O> {
+    state: Arc<Mutex<State<O>>>,
     serial: u64,
 }
 
-impl Drop for Ticket {
+impl<O> Drop for Ticket<O> {
     fn drop(&mut self) {
         let mut state = self.state.lock();
         if state.serial == self.serial {
@@ -198,10 +205,10 @@ impl Drop for Ticket {
     }
 }
 
-impl ListerWatcher for Server {
-    type Object = Arc<Thing>;
+impl<O: Form> ListerWatcher for Server<O> {
+    type Object = O;
 
-    async fn list(&self, options: &ListOptions, each: ItemSink<'_, Arc<Thing>>) -> Result<ListMeta, RequestError> {
+    async fn list(&self, options: &ListOptions, each: ItemSink<'_, O>) -> Result<ListMeta, RequestError> {
         let (sender, answer) = oneshot::channel();
         let request = Request {
             kind: "list".to_owned(),
@@ -213,11 +220,11 @@ impl ListerWatcher for Server {
         };
         let _ticket = self.request(request, Open::List(sender));
         let page = answer.await.unwrap_or_else(|_| Err(gone()))?;
-        page.items.into_iter().for_each(|item| each(Ok(Arc::new(item))));
+        page.items.iter().for_each(|item| each(Ok(item.made())));
         Ok(page.meta)
     }
 
-    async fn watch(&self, options: &WatchOptions) -> Result<WatchStream<Arc<Thing>>, RequestError> {
+    async fn watch(&self, options: &WatchOptions) -> Result<WatchStream<O>, RequestError> {
         let (sender, answer) = oneshot::channel();
         let request = Request {
             kind: "watch".to_owned(),
@@ -247,22 +254,22 @@ impl ListerWatcher for Server {
     }
 }
 
-struct Events {
-    events: mpsc::UnboundedReceiver<Item>,
-    _ticket: Ticket,
+struct Events<O> {
+    events: mpsc::UnboundedReceiver<Item<O>>,
+    _ticket: Ticket<O>,
 }
 
-impl Stream for Events {
-    type Item = Item;
+impl<O> Stream for Events<O> {
+    type Item = Item<O>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Item>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Item<O>>> {
         self.events.poll_recv(cx)
     }
 }
 
 impl Event {
-    fn item(self) -> Result<Item, String> {
-        let object = Arc::new(self.object);
+    fn item<O: Form>(self) -> Result<Item<O>, String> {
+        let object = self.object.made();
         Ok(Ok(match self.r#type.as_str() {
             "ADDED" => WatchEvent::Added(object),
             "MODIFIED" => WatchEvent::Modified(object),
