@@ -35,7 +35,7 @@ impl<O: Object> Change<O> {
     pub fn delete(deleted: Deleted<O>) -> Result<Self, KeyError> {
         Ok(match deleted {
             Deleted::Known(object) => Self::Delete { key: object.try_key()?, last: Some(object) },
-            Deleted::FinalStateUnknown { key, .. } => Self::Delete { key, last: None },
+            Deleted::FinalStateUnknown { key, .. } => Self::Delete { key: *key, last: None },
         })
     }
 

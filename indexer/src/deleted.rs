@@ -10,8 +10,9 @@ pub enum Deleted<O> {
     /// The deletion itself was missed, a later list showed it: a tombstone, client-go's
     /// `DeletedFinalStateUnknown`.
     FinalStateUnknown {
-        /// The key under which the object was cached.
-        key: ObjectKey,
+        /// The key under which the object was cached. Boxed, so that all that holds what is mostly another deletion or none
+        /// is small.
+        key: Box<ObjectKey>,
         /// The last state that was cached, maybe stale; `None` where even that is unknown.
         last: Option<O>,
     },
@@ -22,7 +23,7 @@ impl<O: Object> Deleted<O> {
     pub fn key(&self) -> ObjectKey {
         match self {
             Self::Known(object) => object.key(),
-            Self::FinalStateUnknown { key, .. } => key.clone(),
+            Self::FinalStateUnknown { key, .. } => (**key).clone(),
         }
     }
 }
@@ -34,6 +35,11 @@ impl<O> Deleted<O> {
             Self::Known(object) => Some(object),
             Self::FinalStateUnknown { last, .. } => last.as_ref(),
         }
+    }
+
+    /// A tombstone. Cost: one allocation.
+    pub fn final_state_unknown(key: ObjectKey, last: Option<O>) -> Self {
+        Self::FinalStateUnknown { key: Box::new(key), last }
     }
 
     /// As [`last_known`](Self::last_known), taken out.
@@ -70,11 +76,11 @@ mod tests {
         let key = ObjectKey::new("ns", "cached");
         let known = Deleted::Known(Arc::new(Pod("seen")));
         assert_eq!((known.key().name(), known.is_final_state_unknown()), ("seen", false));
-        let stale = Deleted::FinalStateUnknown { key: key.clone(), last: Some(Arc::new(Pod("other"))) };
+        let stale = Deleted::final_state_unknown(key.clone(), Some(Arc::new(Pod("other"))));
         assert_eq!((stale.key(), stale.is_final_state_unknown()), (key.clone(), true));
         assert_eq!(stale.last_known().map(|pod| pod.0), Some("other"));
         assert_eq!(stale.into_last_known().map(|pod| pod.0), Some("other"));
-        let unknown = Deleted::<Arc<Pod>>::FinalStateUnknown { key: key.clone(), last: None };
+        let unknown = Deleted::<Arc<Pod>>::final_state_unknown(key.clone(), None);
         assert_eq!(unknown.key(), key);
         assert!(unknown.last_known().is_none() && unknown.into_last_known().is_none());
     }

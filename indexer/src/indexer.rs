@@ -110,7 +110,7 @@ impl<O: Object> Indexer<O> {
     pub fn delete_deleted(&self, deleted: &Deleted<O>) -> Result<Option<O>, KeyError> {
         match deleted {
             Deleted::Known(object) => self.delete(object),
-            Deleted::FinalStateUnknown { key, .. } => Ok(self.delete_by_key(key)),
+            Deleted::FinalStateUnknown { key, .. } => Ok(self.delete_by_key(&**key)),
         }
     }
 
@@ -135,6 +135,14 @@ impl<O: Object> Indexer<O> {
             change.into_write()
         });
         self.store.write(writes.collect(), version)
+    }
+
+    /// Makes one change, and gives what it replaced or removed. As [`apply`](Self::apply), without an allocation.
+    pub fn apply_one(&self, change: Change<O>) -> Option<O> {
+        match change {
+            Change::Put { key, object } => self.put(key, object),
+            Change::Delete { key, last } => self.store.remove(&key, last.as_ref().and_then(version_of)),
+        }
     }
 
     /// As [`apply`](Self::apply), where the key of some objects may be missing: those fail, all others are made, and

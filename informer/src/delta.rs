@@ -62,15 +62,33 @@ impl<O> Delta<O> {
 pub struct Deltas<O> {
     /// `None` for what concerns more than one object, which then is the only delta.
     key: Option<ObjectKey>,
+    /// Of the key, as the FIFO computed it; 0 where there is none.
+    hash: u64,
     list: DeltaList<O>,
 }
+
+/// What is taken together: mostly one, which needs no allocation.
+pub(crate) type Entries<O> = SmallVec<[Deltas<O>; 1]>;
 
 /// Mostly one: that needs no allocation.
 pub(crate) type DeltaList<O> = SmallVec<[Delta<O>; 1]>;
 
 impl<O> Deltas<O> {
-    pub(crate) fn new(key: Option<ObjectKey>, delta: Delta<O>) -> Self {
-        Self { key, list: smallvec![delta] }
+    pub(crate) fn new(key: ObjectKey, hash: u64, delta: Delta<O>) -> Self {
+        Self { key: Some(key), hash, list: smallvec![delta] }
+    }
+
+    /// What concerns more than one object.
+    pub(crate) fn whole(delta: Delta<O>) -> Self {
+        Self { key: None, hash: 0, list: smallvec![delta] }
+    }
+
+    pub(crate) fn into_parts(self) -> (Option<ObjectKey>, DeltaList<O>) {
+        (self.key, self.list)
+    }
+
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
     }
 
     /// The key of the object that all of them concern; `None` for a whole list, a whole resync or a bookmark.

@@ -8,7 +8,8 @@ use kubewire_ratelimit::Clock;
 use crate::listeners::Listeners;
 use crate::{AdmitError, Admitted, DeltaFifo, ReflectorStore, Replacement};
 
-/// The delta FIFO, with resyncs only where a handler is due for one.
+/// The delta FIFO, with resyncs only where a handler is due for one, and whose consumer is woken once for all events that
+/// were at hand.
 pub(crate) struct InformerStore<O: Object> {
     fifo: DeltaFifo<O>,
     listeners: Arc<Listeners<O>>,
@@ -17,7 +18,7 @@ pub(crate) struct InformerStore<O: Object> {
 
 impl<O: Object> InformerStore<O> {
     pub(crate) fn new(fifo: DeltaFifo<O>, listeners: Arc<Listeners<O>>, clock: Clock) -> Self {
-        Self { fifo, listeners, clock }
+        Self { fifo: fifo.woken_by_flush(), listeners, clock }
     }
 }
 
@@ -48,11 +49,13 @@ impl<O: Object> ReflectorStore<O> for InformerStore<O> {
 
     fn replace(&self, list: Replacement<O>) {
         ReflectorStore::replace(&self.fifo, list);
+        self.fifo.flush();
     }
 
     fn resync(&self) {
         if self.listeners.check_resync(self.clock.now()) {
             self.fifo.resync();
+            self.fifo.flush();
         }
     }
 
@@ -62,5 +65,9 @@ impl<O: Object> ReflectorStore<O> for InformerStore<O> {
 
     fn update_resource_version(&self, resource_version: &str) {
         self.fifo.update_resource_version(resource_version);
+    }
+
+    fn flush(&self) {
+        self.fifo.flush();
     }
 }

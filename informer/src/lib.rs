@@ -147,6 +147,7 @@
 #![forbid(unsafe_code)]
 
 mod cache_sync;
+mod core;
 mod delivery;
 mod delta;
 mod delta_fifo;
@@ -180,6 +181,7 @@ mod subscription;
 mod sync;
 mod sync_track;
 mod type_name;
+mod upkeep;
 pub mod watch_tools;
 
 /// What an object is, its keys, the store and its listers: the crate `kubewire-indexer`.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kubewire_indexer::{Indexer, Object};
+use kubewire_indexer::{Indexer, Object, ObjectKey};
 use kubewire_ratelimit::Clock;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -223,11 +223,14 @@ impl<O: Object> Listeners<O> {
             return;
         }
         let now = self.clock.now();
-        for (key, object) in indexer.store().entries() {
-            for listener in &newcomers {
-                let notification = Notification::Added { object: object.clone(), is_in_initial_list: true };
-                listener.push(&key, notification, false, now);
-            }
+        let told = |(key, object): (&ObjectKey, &O)| {
+            let notification = Notification::Added { object: object.clone(), is_in_initial_list: true };
+            Told { key: key.clone(), notification, resync: false }
+        };
+        let list = indexer.list();
+        let mut entries = list.entries().map(told).peekable();
+        while entries.peek().is_some() {
+            tell(&newcomers, entries.by_ref().take(WELCOME_LEN).collect(), now);
         }
         let mut state = self.state.lock();
         for entry in &mut state.entries {
@@ -242,12 +245,10 @@ impl<O: Object> Listeners<O> {
     /// Puts notifications into the buffers of all for whom they are, into each in one go. Says whether there is anybody.
     pub(crate) fn tell(&self, told: Vec<Told<O>>) -> bool {
         let joined = Arc::clone(&self.state.lock().joined);
-        let Some((last, others)) = joined.split_last() else { return false };
-        let now = self.clock.now();
-        for listener in others {
-            listener.push_all(told.iter().cloned(), now);
+        if joined.is_empty() {
+            return false;
         }
-        last.push_all(told, now);
+        tell(&joined, told, self.clock.now());
         true
     }
 
@@ -302,6 +303,19 @@ impl<O: Object> Listeners<O> {
     pub(crate) fn running(&self) -> usize {
         self.tasks.len()
     }
+}
+
+/// What a newcomer is told of the store at a time: it is freed piece by piece.
+const WELCOME_LEN: usize = 256;
+
+/// Puts notifications into the buffers of all these: by themselves into the buffer of one, and of several they are shared.
+fn tell<O: Object>(listeners: &[Arc<Listener<O>>], told: Vec<Told<O>>, now: Instant) {
+    if let [only] = listeners {
+        only.push(told, now);
+        return;
+    }
+    let told = Arc::new(told);
+    listeners.iter().for_each(|listener| listener.push_shared(Arc::clone(&told), now));
 }
 
 impl<O: Object> State<O> {

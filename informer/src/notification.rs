@@ -30,12 +30,19 @@ pub enum Notification<O> {
 }
 
 impl<O: Object> Notification<O> {
-    /// The key of the object. Cost: one allocation, for a tombstone none.
+    /// The key of the object. Cost: a copy, see [`ObjectKey`].
     pub fn key(&self) -> ObjectKey {
         match self {
             Self::Added { object, .. } | Self::Updated { new: object, .. } => object.key(),
             Self::Deleted(deleted) => deleted.key(),
         }
+    }
+}
+
+impl<O> Notification<O> {
+    /// Whether it is an addition of the initial list.
+    pub(crate) fn is_initial(&self) -> bool {
+        matches!(self, Self::Added { is_in_initial_list: true, .. })
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use kubewire_indexer::{Change, Deleted, Indexer, Object, ObjectKey};
+use smallvec::{SmallVec, smallvec};
 
 use crate::notification::{Notification, Told};
 use crate::{Admitted, Delta, Deltas, Replacement};
@@ -28,12 +29,17 @@ impl<O: Object> Applier<O> {
 
     /// Applies entries that were taken together. `tell` gets what came of it after each write of the store:
     /// entries with one delta are written together, others delta by delta.
-    pub(crate) fn apply(&mut self, entries: Vec<Deltas<O>>, initial: bool, tell: &mut dyn FnMut(Vec<Told<O>>)) {
+    pub(crate) fn apply(
+        &mut self,
+        entries: impl IntoIterator<Item = Deltas<O>>,
+        initial: bool,
+        tell: &mut dyn FnMut(Vec<Told<O>>),
+    ) {
         let mut batch = std::mem::take(&mut self.batch);
         for entry in entries {
-            let single = entry.as_slice().len() == 1;
-            let key = entry.key().cloned();
-            for delta in entry {
+            let (key, list) = entry.into_parts();
+            let single = list.len() == 1;
+            for delta in list {
                 match &key {
                     Some(key) => batch.push((key.clone(), delta)),
                     None => {
@@ -60,8 +66,8 @@ impl<O: Object> Applier<O> {
             let told_again = matches!(delta, Delta::Sync(_));
             match delta {
                 Delta::Added(item) | Delta::Updated(item) | Delta::Replaced(item) | Delta::Sync(item) => {
-                    changes.push(Change::Put { key: key.clone(), object: item.object.clone() });
                     let former = if told_again { None } else { self.remember(&key, item.original_version.clone()) };
+                    changes.push(Change::Put { key, object: item.object.clone() });
                     writes.push(Write::Put { item, former, told_again });
                 }
                 Delta::Deleted(deleted) => {
@@ -77,7 +83,10 @@ impl<O: Object> Applier<O> {
                 Delta::ReplacedAll(_) | Delta::SyncAll | Delta::Bookmark(_) => {}
             }
         }
-        let before = self.indexer.apply(changes.drain(..));
+        let before: SmallVec<[_; 1]> = match changes.pop() {
+            Some(only) if changes.is_empty() => smallvec![self.indexer.apply_one(only)],
+            last => self.indexer.apply(changes.drain(..).chain(last)).into(),
+        };
         tell(writes.drain(..).zip(before).map(|(write, before)| write.told(before, initial)).collect());
         (self.changes, self.writes) = (changes, writes);
     }
@@ -146,7 +155,7 @@ fn unlisted<O: Object>(before: &[(ObjectKey, O)], list: &Replacement<O>) -> (Ent
 }
 
 fn gone_told<O: Object>((key, last): (ObjectKey, O)) -> Told<O> {
-    let deleted = Deleted::FinalStateUnknown { key: key.clone(), last: Some(last) };
+    let deleted = Deleted::final_state_unknown(key.clone(), Some(last));
     Told { key, notification: Notification::Deleted(deleted), resync: false }
 }
 

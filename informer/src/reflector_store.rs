@@ -55,6 +55,10 @@ pub trait ReflectorStore<O: Object>: Send + Sync + 'static {
     fn update_resource_version(&self, resource_version: &str) {
         let _ = resource_version;
     }
+
+    /// All events that were at hand are passed on: whoever waits for them may be woken now, once for all. It is called
+    /// after one of them or after several, and always before the reflector waits.
+    fn flush(&self) {}
 }
 
 /// A listed object with its key, transformed.

@@ -39,7 +39,7 @@ impl<O: Object> Stream for Subscription<O> {
     type Item = Notification<O>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Notification<O>>> {
-        self.listener.poll_next(cx)
+        self.listener.poll_next(cx).map(|told| Some(told?.notification))
     }
 }
 

@@ -116,7 +116,7 @@ fn a_write_that_is_told_after_the_delete_was_seen_is_not_believed() {
         rig.indexer.delete(&thing("u", 3)).unwrap();
         rig.cache.on_delete(&match tombstone {
             false => Deleted::Known(thing("u", 3)),
-            true => Deleted::FinalStateUnknown { key: key(), last: Some(thing("u", 1)) },
+            true => Deleted::final_state_unknown(key(), Some(thing("u", 1))),
         });
         rig.cache.mutation(thing("u", 2));
         assert_eq!(rig.read(), None);

@@ -28,7 +28,7 @@ fn thing(name: &'static str, version: impl ToString) -> Shared {
 }
 
 fn tombstone(name: &str, last: Option<Shared>) -> Deleted<Shared> {
-    Deleted::FinalStateUnknown { key: ObjectKey::new("ns", name), last }
+    Deleted::final_state_unknown(ObjectKey::new("ns", name), last)
 }
 
 #[test]

@@ -23,7 +23,13 @@ pub(super) fn join<O: Object>(list: &mut DeltaList<O>, delta: Delta<O>, coalesce
         (Some(last), delta) if coalesce && !last.is_deleted() && !delta.is_deleted() => {
             garbage.push(supersede(last, delta));
         }
-        (_, delta) => list.push(delta),
+        (_, delta) => {
+            if !list.spilled() {
+                // A key that has two deltas soon has a third: one allocation for all.
+                list.grow(4);
+            }
+            list.push(delta);
+        }
     }
 }
 
@@ -65,7 +71,7 @@ mod tests {
 
     fn gone(uid: &'static str) -> Delta<Arc<Thing>> {
         let thing = Arc::new(Thing(uid));
-        Delta::Deleted(Deleted::FinalStateUnknown { key: thing.key(), last: Some(thing) })
+        Delta::Deleted(Deleted::final_state_unknown(thing.key(), Some(thing)))
     }
 
     fn deleted(uid: &'static str) -> Delta<Arc<Thing>> {

@@ -1,7 +1,9 @@
 //! PURE. What the store will have when the entries that are out are processed.
 
-use hashbrown::HashMap;
+use std::hash::BuildHasher;
+
 use kubewire_indexer::{Object, ObjectKey};
+use smallvec::SmallVec;
 
 use crate::Deltas;
 
@@ -12,21 +14,17 @@ use crate::Deltas;
 #[derive(Debug)]
 pub(crate) struct Outcomes<O> {
     len: usize,
-    by_key: ByKey<O>,
-}
-
-/// `None` where a key is deleted. Mostly one entry is taken at a time.
-#[derive(Debug)]
-enum ByKey<O> {
-    Untold,
-    One(ObjectKey, Option<O>),
-    Many(HashMap<ObjectKey, Option<O>>),
+    /// Of the keys, looked through one after the other: there are at most a few hundred, and making a table of them would
+    /// cost each batch what only a lookup has to pay.
+    hashes: SmallVec<[u64; 1]>,
+    /// Beside `hashes`: `None` where a key is deleted.
+    outcomes: SmallVec<[(ObjectKey, Option<O>); 1]>,
 }
 
 impl<O> Outcomes<O> {
     /// Of so many entries, where nobody looks up known objects.
     pub(super) fn untold(len: usize) -> Self {
-        Self { len, by_key: ByKey::Untold }
+        Self { len, hashes: SmallVec::new(), outcomes: SmallVec::new() }
     }
 
     /// How many entries are out.
@@ -35,39 +33,29 @@ impl<O> Outcomes<O> {
     }
 
     /// What becomes of a key, if it is out: its state, or `None` where it is deleted.
-    pub(super) fn get(&self, key: &ObjectKey) -> Option<Option<&O>> {
-        match &self.by_key {
-            ByKey::Untold => None,
-            ByKey::One(taken, outcome) => (taken == key).then_some(outcome.as_ref()),
-            ByKey::Many(outcomes) => outcomes.get(key).map(Option::as_ref),
-        }
+    pub(super) fn get(&self, hash: u64, key: &ObjectKey) -> Option<Option<&O>> {
+        let mut equal = self.hashes.iter().zip(&self.outcomes).filter(|(other, _)| **other == hash);
+        equal.find(|(_, (taken, _))| taken == key).map(|(_, (_, outcome))| outcome.as_ref())
     }
 
     /// The keys that will be known, out of those that are known now.
-    pub(super) fn over(&self, mut known: Vec<ObjectKey>) -> Vec<ObjectKey> {
-        known.retain(|key| self.get(key).is_none());
-        match &self.by_key {
-            ByKey::Untold => {}
-            ByKey::One(key, outcome) => known.extend(outcome.is_some().then(|| key.clone())),
-            ByKey::Many(outcomes) => {
-                known.extend(outcomes.iter().filter(|(_, outcome)| outcome.is_some()).map(|(key, _)| key.clone()));
-            }
-        }
+    pub(super) fn over(&self, mut known: Vec<ObjectKey>, hasher: &impl BuildHasher) -> Vec<ObjectKey> {
+        known.retain(|key| self.get(hasher.hash_one(key), key).is_none());
+        known.extend(self.outcomes.iter().filter(|(_, outcome)| outcome.is_some()).map(|(key, _)| key.clone()));
         known
     }
 }
 
 impl<O: Object> Outcomes<O> {
     pub(super) fn of(entries: &[Deltas<O>]) -> Self {
-        let outcome = |entry: &Deltas<O>| entry.key().map(|key| (key.clone(), entry.outcome().cloned()));
-        let by_key = match entries {
-            [entry] => outcome(entry).map_or(ByKey::Untold, |(key, outcome)| ByKey::One(key, outcome)),
-            _ => {
-                let mut outcomes = HashMap::with_capacity(entries.len());
-                outcomes.extend(entries.iter().filter_map(outcome));
-                ByKey::Many(outcomes)
+        let len = entries.len();
+        let (mut hashes, mut outcomes) = (SmallVec::with_capacity(len), SmallVec::with_capacity(len));
+        for entry in entries {
+            if let Some(key) = entry.key() {
+                hashes.push(entry.hash());
+                outcomes.push((key.clone(), entry.outcome().cloned()));
             }
-        };
-        Self { len: entries.len(), by_key }
+        }
+        Self { len, hashes, outcomes }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use kubewire_indexer::{Deleted, Id, Object, ObjectKey};
 
 use super::state::{State, Taken};
+use crate::delta::Entries;
 use crate::latch::Latch;
 use crate::panics::panic_text;
 use crate::sync::{Mutex, Notified, Notify};
@@ -67,6 +68,8 @@ impl<O> Default for DeltaFifoOptions<O> {
 /// ```
 pub struct DeltaFifo<O: Object> {
     shared: Arc<Shared<O>>,
+    /// Whether what comes by this handle wakes nobody before a [`flush`](ReflectorStore::flush).
+    woken_by_flush: bool,
 }
 
 struct Shared<O> {
@@ -99,7 +102,13 @@ impl<O: Object> DeltaFifo<O> {
                 synced: Latch::default(),
                 version_moved: Notify::new(),
             }),
+            woken_by_flush: false,
         }
+    }
+
+    /// This handle, by which nobody is woken before a [`flush`](ReflectorStore::flush). For who calls that for sure.
+    pub(crate) fn woken_by_flush(self) -> Self {
+        Self { woken_by_flush: true, ..self }
     }
 
     /// Queues an added object. It need not be new.
@@ -119,7 +128,7 @@ impl<O: Object> DeltaFifo<O> {
                 let item = self.prepare(object).inspect_err(|_| self.change(|state| state.refuse(true)))?;
                 (item.key, Deleted::Known(item.object))
             }
-            Deleted::FinalStateUnknown { ref key, .. } => (key.clone(), deleted),
+            Deleted::FinalStateUnknown { ref key, .. } => ((**key).clone(), deleted),
         };
         self.change(|state| state.delete(key, deleted, self.known()));
         Ok(())
@@ -273,7 +282,7 @@ impl<O: Object> DeltaFifo<O> {
         let (more, synced) = (state.len() > 0, state.has_synced());
         drop(state);
         drop(garbage);
-        if more {
+        if more && !self.woken_by_flush {
             self.shared.changed.notify_one();
         }
         if synced {
@@ -349,11 +358,17 @@ impl<O: Object> ReflectorStore<O> for DeltaFifo<O> {
         self.change(|state| state.mark_version(resource_version));
         self.shared.version_moved.notify_waiters();
     }
+
+    fn flush(&self) {
+        if !self.is_empty() {
+            self.shared.changed.notify_one();
+        }
+    }
 }
 
 impl<O: Object> Clone for DeltaFifo<O> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared) }
+        Self { shared: Arc::clone(&self.shared), woken_by_flush: self.woken_by_flush }
     }
 }
 
@@ -375,7 +390,7 @@ impl<O: Object> fmt::Debug for DeltaFifo<O> {
 /// gives out nothing more.
 #[must_use = "dropping it says that the entries are processed"]
 pub struct Popped<O: Object> {
-    entries: Vec<Deltas<O>>,
+    entries: Entries<O>,
     initial: bool,
     fifo: DeltaFifo<O>,
 }
@@ -387,8 +402,8 @@ impl<O: Object> Popped<O> {
     }
 
     /// Moves the entries out.
-    pub fn take_entries(&mut self) -> Vec<Deltas<O>> {
-        std::mem::take(&mut self.entries)
+    pub fn take_entries(&mut self) -> impl ExactSizeIterator<Item = Deltas<O>> + Send + use<O> {
+        std::mem::take(&mut self.entries).into_iter()
     }
 
     /// Whether the FIFO was not synced when they were taken: client-go's `isInInitialList`.

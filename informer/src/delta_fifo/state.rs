@@ -12,13 +12,16 @@
 //! - I6: the marks of versions lie behind the place up to which everything is done.
 
 use std::collections::VecDeque;
+use std::hash::BuildHasher;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::hash_table::Entry;
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use kubewire_indexer::{Deleted, Object, ObjectKey};
 
 use super::join::join;
 use super::outcomes::Outcomes;
 use super::versions::Versions;
+use crate::delta::Entries;
 use crate::{Admitted, Delivery, Delta, Deltas, KnownObjects, Replacement};
 
 /// The lookup into what is stored, where there is one.
@@ -35,7 +38,11 @@ pub(crate) struct State<O> {
     /// The place of the first of `waiting`. Places count all entries there ever were.
     front: u64,
     /// Where deltas merge: the place of each key's entry.
-    places: HashMap<ObjectKey, u64>,
+    places: HashTable<Place>,
+    /// Of the keys. An entry keeps the hash of its own, so that it is computed once.
+    hasher: DefaultHashBuilder,
+    /// Room for telling whether keys differ, where deltas do not merge. Empty between two takes.
+    distinct: HashTable<usize>,
     /// What is out: the next take waits until it is finished.
     taken: Option<Outcomes<O>>,
     /// Whether anything was put in, or a first list taken.
@@ -48,10 +55,18 @@ pub(crate) struct State<O> {
     garbage: Vec<Delta<O>>,
 }
 
+/// Where the entry of a key waits.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Of the key, so that a table that grows reads no key.
+    hash: u64,
+    number: u64,
+}
+
 /// What a take gives.
 #[derive(Debug)]
 pub(crate) struct Taken<O> {
-    pub(crate) entries: Vec<Deltas<O>>,
+    pub(crate) entries: Entries<O>,
     /// Whether they belong to the time before the FIFO was synced.
     pub(crate) initial: bool,
 }
@@ -74,7 +89,9 @@ impl<O: Object> State<O> {
             emit_replaced,
             waiting: VecDeque::new(),
             front: 0,
-            places: HashMap::new(),
+            places: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            distinct: HashTable::new(),
             taken: None,
             populated: false,
             initial_left: 0,
@@ -129,22 +146,23 @@ impl<O: Object> State<O> {
     /// objects "known" means that it waits.
     pub(crate) fn delete(&mut self, key: ObjectKey, deleted: Deleted<O>, known: Known<'_, O>) {
         self.populated = true;
-        if self.delivery.merges() && !self.places.contains_key(&key) && !self.is_known(&key, known) {
+        let hash = self.hasher.hash_one(&key);
+        if self.delivery.merges() && self.place(hash, &key).is_none() && !self.is_known(hash, &key, known) {
             self.garbage.push(Delta::Deleted(deleted));
             return;
         }
-        self.push(key, Delta::Deleted(deleted));
+        self.push_hashed(hash, key, Delta::Deleted(deleted));
     }
 
     /// The deletion of a key of which nothing else is known: a tombstone with the newest state there is. Where
     /// deltas do not merge, the consumer finds that state in the store when the entry's turn comes.
     pub(crate) fn delete_key(&mut self, key: ObjectKey, known: Known<'_, O>) {
-        let last = match self.places.get(&key) {
-            Some(&place) => self.entry(place).newest().and_then(Delta::object).cloned(),
+        let last = match self.place(self.hasher.hash_one(&key), &key) {
+            Some(place) => self.entry(place).newest().and_then(Delta::object).cloned(),
             None if self.delivery.merges() => self.known(&key, known),
             None => None,
         };
-        self.delete(key.clone(), Deleted::FinalStateUnknown { key, last }, known);
+        self.delete(key.clone(), Deleted::final_state_unknown(key, last), known);
     }
 
     /// Takes in a list: its objects, and a tombstone for each one that waits or is known and that it lacks.
@@ -219,13 +237,16 @@ impl<O: Object> State<O> {
             return None;
         }
         let initial = !self.has_synced();
-        let entries: Vec<Deltas<O>> = self.waiting.drain(..self.batch_len(max)).collect();
-        self.front += entries.len() as u64;
+        let len = self.batch_len(max);
+        let entries: Entries<O> = self.waiting.drain(..len).collect();
         if self.delivery.merges() {
-            for key in entries.iter().filter_map(Deltas::key) {
-                self.places.remove(key);
+            for (number, entry) in (self.front..).zip(&entries) {
+                if let Ok(place) = self.places.find_entry(entry.hash(), |place| place.number == number) {
+                    place.remove();
+                }
             }
         }
+        self.front += entries.len() as u64;
         self.taken = Some(if self.delivery == Delivery::InOrder {
             Outcomes::untold(entries.len())
         } else {
@@ -246,7 +267,7 @@ impl<O: Object> State<O> {
         };
         if self.waiting.is_empty() {
             self.waiting.shrink_to(KEPT_CAPACITY);
-            self.places.shrink_to(KEPT_CAPACITY);
+            self.places.shrink_to(KEPT_CAPACITY, |place| place.hash);
         }
         (finished, taken)
     }
@@ -261,21 +282,37 @@ impl<O: Object> State<O> {
     }
 
     fn push(&mut self, key: ObjectKey, delta: Delta<O>) {
+        self.push_hashed(self.hasher.hash_one(&key), key, delta);
+    }
+
+    fn push_hashed(&mut self, hash: u64, key: ObjectKey, delta: Delta<O>) {
         if self.delivery.merges() {
-            let end = self.front + self.waiting.len() as u64;
-            let place = *self.places.entry_ref(&key).or_insert(end);
-            if place < end {
-                let list = self.waiting[(place - self.front) as usize].list_mut();
-                join(list, delta, self.delivery == Delivery::Coalescing, &mut self.garbage);
-                return;
+            let Self { places, waiting, front, garbage, .. } = self;
+            let index = |place: &Place| (place.number - *front) as usize;
+            let is_it = |place: &Place| place.hash == hash && waiting[index(place)].key() == Some(&key);
+            match places.entry(hash, is_it, |place| place.hash) {
+                Entry::Occupied(place) => {
+                    let list = waiting[index(place.get())].list_mut();
+                    join(list, delta, self.delivery == Delivery::Coalescing, garbage);
+                    return;
+                }
+                Entry::Vacant(vacant) => {
+                    vacant.insert(Place { hash, number: *front + waiting.len() as u64 });
+                }
             }
         }
-        self.waiting.push_back(Deltas::new(Some(key), delta));
+        self.waiting.push_back(Deltas::new(key, hash, delta));
+    }
+
+    /// The place of the entry of this key, where deltas merge.
+    fn place(&self, hash: u64, key: &ObjectKey) -> Option<u64> {
+        let is_it = |place: &Place| place.hash == hash && self.entry(place.number).key() == Some(key);
+        self.places.find(hash, is_it).map(|place| place.number)
     }
 
     /// Something that concerns more than one object.
     fn push_whole(&mut self, delta: Delta<O>) {
-        self.waiting.push_back(Deltas::new(None, delta));
+        self.waiting.push_back(Deltas::whole(delta));
     }
 
     fn push_listed(&mut self, items: Vec<Admitted<O>>) {
@@ -288,7 +325,7 @@ impl<O: Object> State<O> {
 
     fn push_missing(&mut self, missing: Vec<(ObjectKey, Option<O>)>) {
         for (key, last) in missing {
-            self.push(key.clone(), Delta::Deleted(Deleted::FinalStateUnknown { key, last }));
+            self.push(key.clone(), Delta::Deleted(Deleted::final_state_unknown(key, last)));
         }
     }
 
@@ -330,7 +367,7 @@ impl<O: Object> State<O> {
     fn known_keys(&self, store: &dyn KnownObjects<O>) -> Vec<ObjectKey> {
         let keys = store.known_keys();
         match &self.taken {
-            Some(outcomes) => outcomes.over(keys),
+            Some(outcomes) => outcomes.over(keys, &self.hasher),
             None => keys,
         }
     }
@@ -338,22 +375,22 @@ impl<O: Object> State<O> {
     /// A known object, as if what is out were processed.
     fn known(&self, key: &ObjectKey, known: Known<'_, O>) -> Option<O> {
         let store = known?;
-        match self.taken.as_ref().and_then(|taken| taken.get(key)) {
+        match self.taken.as_ref().and_then(|taken| taken.get(self.hasher.hash_one(key), key)) {
             Some(outcome) => outcome.cloned(),
             None => store.known(key),
         }
     }
 
-    fn is_known(&self, key: &ObjectKey, known: Known<'_, O>) -> bool {
+    fn is_known(&self, hash: u64, key: &ObjectKey, known: Known<'_, O>) -> bool {
         let Some(store) = known else { return false };
-        match self.taken.as_ref().and_then(|taken| taken.get(key)) {
+        match self.taken.as_ref().and_then(|taken| taken.get(hash, key)) {
             Some(outcome) => outcome.is_some(),
             None => store.is_known(key),
         }
     }
 
     /// How many entries from the front may be taken together.
-    fn batch_len(&self, max: usize) -> usize {
+    fn batch_len(&mut self, max: usize) -> usize {
         let max = if self.initial_left > 0 { max.min(self.initial_left) } else { max };
         if max <= 1 {
             return 1;
@@ -362,9 +399,20 @@ impl<O: Object> State<O> {
             // No key waits twice, and nothing concerns more than one object.
             return max.min(self.waiting.len());
         }
-        let mut keys = HashSet::with_capacity(max.min(self.waiting.len()));
-        let fitting = self.waiting.iter().take(max).take_while(|entry| entry.key().is_some_and(|key| keys.insert(key)));
-        fitting.count().max(1)
+        let Self { waiting, distinct, .. } = self;
+        let hash = |&n: &usize| waiting[n].hash();
+        let mut is_new = |n: usize| {
+            let entry = &waiting[n];
+            let is_it = |&other: &usize| waiting[other].key() == entry.key();
+            let is_new = entry.key().is_some() && distinct.find(entry.hash(), is_it).is_none();
+            if is_new {
+                distinct.insert_unique(entry.hash(), n, hash);
+            }
+            is_new
+        };
+        let len = (0..max.min(waiting.len())).take_while(|&n| is_new(n)).count().max(1);
+        distinct.clear();
+        len
     }
 
     #[cfg(test)]
@@ -372,7 +420,8 @@ impl<O: Object> State<O> {
         if self.delivery.merges() {
             assert_eq!(self.places.len(), self.waiting.len(), "I1");
             for (n, entry) in self.waiting.iter().enumerate() {
-                assert_eq!(entry.key().and_then(|key| self.places.get(key)), Some(&(self.front + n as u64)), "I1");
+                let place = entry.key().and_then(|key| self.place(self.hasher.hash_one(key), key));
+                assert_eq!(place, Some(self.front + n as u64), "I1");
             }
         } else {
             assert!(self.places.is_empty(), "I1");

@@ -13,8 +13,10 @@ use std::time::Instant;
 use hashbrown::HashMap;
 use kubewire_indexer::ObjectKey;
 
+use super::batch::{Batch, Counts};
 use super::net_change::NetChange;
 use crate::Notification;
+use crate::notification::Told;
 
 /// How the notifications for a handler that lags behind are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -65,8 +67,11 @@ struct At {
 
 #[derive(Debug)]
 pub(crate) enum Waiting<O> {
-    /// Each with the answer whether it tells of an unchanged object.
-    Unbounded(VecDeque<(Notification<O>, bool)>),
+    /// As they came together, and how many are left of all.
+    Unbounded {
+        batches: VecDeque<Batch<O>>,
+        len: usize,
+    },
     Coalescing {
         order: VecDeque<ObjectKey>,
         pending: HashMap<ObjectKey, NetChange<O>>,
@@ -75,7 +80,8 @@ pub(crate) enum Waiting<O> {
 
 /// What a taker gets.
 pub(crate) enum Next<O> {
-    Notification(Notification<O>),
+    /// And what is to be dropped.
+    Told(Told<O>, Option<Batch<O>>),
     /// Nothing waits.
     Empty,
     /// Nothing will come any more.
@@ -86,12 +92,12 @@ pub(crate) enum Next<O> {
 #[derive(Debug)]
 #[expect(dead_code, reason = "kept only to be dropped elsewhere")]
 pub(crate) enum Garbage<O> {
-    Notification(Notification<O>),
+    Batch(Batch<O>),
     Objects(Vec<O>),
     Waiting(Waiting<O>),
 }
 
-impl<O> Buffer<O> {
+impl<O: Clone> Buffer<O> {
     pub(crate) fn new(buffering: Buffering, is_same: fn(&O, &O) -> bool) -> Self {
         Self {
             waiting: Waiting::new(buffering),
@@ -108,37 +114,32 @@ impl<O> Buffer<O> {
         }
     }
 
-    /// Adds a notification; `resync` says that nothing has changed. Gives back who is to be woken, and what is to
-    /// be dropped.
-    pub(crate) fn push(
-        &mut self,
-        key: &ObjectKey,
-        notification: Notification<O>,
-        resync: bool,
-        now: Instant,
-    ) -> (Option<Waker>, Option<Garbage<O>>) {
-        if self.closed {
-            return (None, Some(Garbage::Notification(notification)));
+    /// Adds notifications that came together. Gives back who is to be woken, and what is to be dropped.
+    pub(crate) fn push(&mut self, batch: Batch<O>, now: Instant) -> (Option<Waker>, Option<Garbage<O>>) {
+        let Counts { all, initial, resyncs } = batch.counts();
+        if self.closed || all == 0 {
+            return (None, Some(Garbage::Batch(batch)));
         }
         self.busy_since.get_or_insert(now);
-        if matches!(notification, Notification::Added { is_in_initial_list: true, .. }) {
-            self.initial_left += 1;
-        }
+        self.initial_left += initial;
         let mut garbage = None;
         match &mut self.waiting {
-            Waiting::Unbounded(queue) => {
-                self.resyncs_left += usize::from(resync);
-                queue.push_back((notification, resync));
+            Waiting::Unbounded { batches, len } => {
+                self.resyncs_left += resyncs;
+                *len += all;
+                batches.push_back(batch);
             }
             Waiting::Coalescing { order, pending } => {
-                let change = pending.entry_ref(key).or_insert_with(|| {
-                    order.push_back(key.clone());
-                    NetChange::none()
-                });
                 let mut objects = Vec::new();
-                self.coalesced += u64::from(!change.is_none());
-                if change.join(key, notification, self.is_same, &mut objects) {
-                    self.initial_left -= 1;
+                for Told { key, notification, .. } in batch {
+                    let change = pending.entry_ref(&key).or_insert_with(|| {
+                        order.push_back(key.clone());
+                        NetChange::none()
+                    });
+                    self.coalesced += u64::from(!change.is_none());
+                    if change.join(&key, notification, self.is_same, &mut objects) {
+                        self.initial_left -= 1;
+                    }
                 }
                 garbage = (!objects.is_empty()).then_some(Garbage::Objects(objects));
             }
@@ -164,10 +165,9 @@ impl<O> Buffer<O> {
         }
         let next = self.waiting.next();
         self.busy_since = next.is_some().then_some(now);
-        let Some((notification, resync)) = next else { return Next::Empty };
-        let initial = matches!(notification, Notification::Added { is_in_initial_list: true, .. });
-        self.at = Some(At { initial, resync });
-        Next::Notification(notification)
+        let Some((told, garbage)) = next else { return Next::Empty };
+        self.at = Some(At { initial: told.notification.is_initial(), resync: told.resync });
+        Next::Told(told, garbage)
     }
 
     /// The call for the notification that was taken last has returned, in whatever way.
@@ -210,7 +210,7 @@ impl<O> Buffer<O> {
     /// How many notifications wait, of those that are coalesced how many keys.
     pub(crate) fn len(&self) -> usize {
         match &self.waiting {
-            Waiting::Unbounded(queue) => queue.len(),
+            Waiting::Unbounded { len, .. } => *len,
             Waiting::Coalescing { order, .. } => order.len(),
         }
     }
@@ -240,30 +240,34 @@ impl<O> Buffer<O> {
     }
 }
 
-impl<O> Waiting<O> {
+impl<O: Clone> Waiting<O> {
     fn new(buffering: Buffering) -> Self {
         match buffering {
-            Buffering::Unbounded => Self::Unbounded(VecDeque::new()),
+            Buffering::Unbounded => Self::Unbounded { batches: VecDeque::new(), len: 0 },
             Buffering::Coalescing => Self::Coalescing { order: VecDeque::new(), pending: HashMap::new() },
         }
     }
 
-    fn next(&mut self) -> Option<(Notification<O>, bool)> {
+    /// The next one, and a batch of which nothing is left, to be dropped.
+    fn next(&mut self) -> Option<(Told<O>, Option<Batch<O>>)> {
         match self {
-            Self::Unbounded(queue) => {
-                let next = queue.pop_front();
-                if queue.is_empty() && queue.capacity() > KEPT_CAPACITY {
-                    queue.shrink_to(KEPT_CAPACITY);
+            Self::Unbounded { batches, len } => {
+                let batch = batches.front_mut()?;
+                let told = batch.next()?;
+                *len -= 1;
+                let done = batch.is_done().then(|| batches.pop_front()).flatten();
+                if batches.is_empty() && batches.capacity() > KEPT_CAPACITY {
+                    batches.shrink_to(KEPT_CAPACITY);
                 }
-                next
+                Some((told, done))
             }
             Self::Coalescing { order, pending } => {
-                let next = next_change(order, pending).map(|notification| (notification, false));
+                let next = next_change(order, pending);
                 if order.is_empty() && order.capacity() > KEPT_CAPACITY {
                     order.shrink_to(KEPT_CAPACITY);
                     pending.shrink_to(KEPT_CAPACITY);
                 }
-                next
+                next.map(|(key, notification)| (Told { key, notification, resync: false }, None))
             }
         }
     }
@@ -273,16 +277,16 @@ impl<O> Waiting<O> {
 fn next_change<O>(
     order: &mut VecDeque<ObjectKey>,
     pending: &mut HashMap<ObjectKey, NetChange<O>>,
-) -> Option<Notification<O>> {
+) -> Option<(ObjectKey, Notification<O>)> {
     loop {
-        let key = order.front()?;
-        let next = pending.get_mut(key).and_then(NetChange::take);
-        if pending.get(key).is_none_or(NetChange::is_none) {
-            pending.remove(key);
+        let key = order.front()?.clone();
+        let next = pending.get_mut(&key).and_then(NetChange::take);
+        if pending.get(&key).is_none_or(NetChange::is_none) {
+            pending.remove(&key);
             order.pop_front();
         }
-        if next.is_some() {
-            return next;
+        if let Some(next) = next {
+            return Some((key, next));
         }
     }
 }

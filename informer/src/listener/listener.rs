@@ -7,10 +7,10 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use kubewire_indexer::{Deleted, Object, ObjectKey};
+use kubewire_indexer::Object;
 use kubewire_ratelimit::{Clock, FailureLog, Recovery};
-use smallvec::SmallVec;
 
+use super::batch::Batch;
 use super::buffer::{Buffer, Buffering, Next};
 use super::handler_counts::HandlerCounts;
 use crate::health::Health;
@@ -21,12 +21,12 @@ use crate::notification::Told;
 use crate::panics::panic_text;
 use crate::slow_calls::{Look, SlowCalls};
 use crate::sync::{AtomicBool, AtomicU64, Mutex};
-use crate::{HandlerStatus, Notification, ResourceEventHandler};
+use crate::{HandlerStatus, ResourceEventHandler};
 
 /// One handler, or one subscription: what waits for it, and how it is doing.
 pub(crate) struct Listener<O: Object> {
     name: String,
-    /// Guards all that waits. Nothing is called, woken or dropped under it.
+    /// Guards all that waits. Nothing is called, woken or dropped under it; what is shared is cloned.
     buffer: Mutex<Buffer<O>>,
     /// A resync goes to it, and so does an update that has changed nothing: what the last check said.
     due: AtomicBool,
@@ -84,28 +84,21 @@ impl<O: Object> Listener<O> {
         self.buffer.lock().has_resyncs_left()
     }
 
-    /// Puts a notification into the buffer, and wakes who waits for it.
-    pub(crate) fn push(&self, key: &ObjectKey, notification: Notification<O>, resync: bool, now: Instant) {
-        let (waker, garbage) = self.buffer.lock().push(key, notification, resync, now);
-        drop(garbage);
-        if let Some(waker) = waker {
-            waker.wake();
+    /// Puts those that are for it into the buffer in one go: one lock, and one wake, however many there are.
+    pub(crate) fn push(&self, mut told: Vec<Told<O>>, now: Instant) {
+        if !self.is_due() {
+            told.retain(|told| !told.resync);
         }
+        self.push_batch(Batch::Own(told.into_iter()), now);
     }
 
-    /// Puts those that are for it into the buffer in one go: one lock, and one wake, however many there are.
-    pub(crate) fn push_all(&self, told: impl IntoIterator<Item = Told<O>>, now: Instant) {
-        let due = self.is_due();
-        // Copied before the lock.
-        let told: SmallVec<[Told<O>; 1]> = told.into_iter().filter(|told| !told.resync || due).collect();
-        let (mut waker, mut garbage) = (None, SmallVec::<[_; 1]>::new());
-        let mut buffer = self.buffer.lock();
-        for Told { key, notification, resync } in told {
-            let (wake, merged) = buffer.push(&key, notification, resync, now);
-            waker = waker.or(wake);
-            garbage.extend(merged);
-        }
-        drop(buffer);
+    /// As [`push`](Self::push), of what goes to others as well.
+    pub(crate) fn push_shared(&self, told: Arc<Vec<Told<O>>>, now: Instant) {
+        self.push_batch(Batch::Shared { told, next: 0, due: self.is_due() }, now);
+    }
+
+    fn push_batch(&self, batch: Batch<O>, now: Instant) {
+        let (waker, garbage) = self.buffer.lock().push(batch, now);
         drop(garbage);
         if let Some(waker) = waker {
             waker.wake();
@@ -148,7 +141,7 @@ impl<O: Object> Listener<O> {
 
     /// Gives out the next notification; the one before counts as told. `None` once the listener is removed or
     /// the informer has stopped.
-    pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Notification<O>>> {
+    pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Told<O>>> {
         let now = self.clock.now();
         let mut buffer = self.buffer.lock();
         let next = buffer.next(now);
@@ -160,7 +153,10 @@ impl<O: Object> Listener<O> {
         drop(former);
         self.check_synced();
         match next {
-            Next::Notification(notification) => Poll::Ready(Some(notification)),
+            Next::Told(told, garbage) => {
+                drop(garbage);
+                Poll::Ready(Some(told))
+            }
             Next::Empty => Poll::Pending,
             Next::Closed => Poll::Ready(None),
         }
@@ -176,9 +172,12 @@ impl<O: Object> Listener<O> {
         async move {
             let _end = end;
             let mut panics = FailureLog::new();
-            while let Some(notification) = poll_fn(|cx| self.poll_next(cx)).await {
-                self.call(&mut *handler, notification, &mut panics);
-                self.told();
+            while let Some(told) = poll_fn(|cx| self.poll_next(cx)).await {
+                self.call(&mut *handler, told, &mut panics);
+                // The next one counts this one as told.
+                if !tokio::task::coop::has_budget_remaining() {
+                    self.told();
+                }
                 tokio::task::coop::consume_budget().await;
             }
             drop(handler);
@@ -192,14 +191,13 @@ impl<O: Object> Listener<O> {
     fn call(
         &self,
         handler: &mut dyn ResourceEventHandler<O>,
-        notification: Notification<O>,
+        Told { key, notification, .. }: Told<O>,
         panics: &mut FailureLog<()>,
     ) {
-        let subject = Subject::of(&notification);
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| handler.handle(notification))) {
             self.panics.fetch_add(1, Ordering::Relaxed);
             let Some(left_out) = panics.failed((), self.clock.now()) else { return };
-            let (resource, key, text) = (&*self.health.resource, subject.key(), panic_text(&*panic));
+            let (resource, text) = (&*self.health.resource, panic_text(&*panic));
             tracing::error!(handler = %self.name, resource, %key, panic = text, left_out, "an event handler panicked; its next event follows");
         } else if panics.is_failing()
             && let Some(Recovery { failures, left_out, .. }) = panics.recovered(self.clock.now())
@@ -246,31 +244,6 @@ impl<O: Object> Listener<O> {
     /// Tells the metrics how it is doing. One at a time.
     pub(crate) fn tell(&self, metrics: &Metrics) {
         self.counts.tell(&self.status(), metrics);
-    }
-}
-
-/// Whom a notification is about, kept for the report of a panic: a handle, since a key would cost an allocation.
-enum Subject<O> {
-    Object(O),
-    Key(ObjectKey),
-}
-
-impl<O: Object> Subject<O> {
-    fn of(notification: &Notification<O>) -> Self {
-        match notification {
-            Notification::Added { object, .. } | Notification::Updated { new: object, .. } => {
-                Self::Object(object.clone())
-            }
-            Notification::Deleted(Deleted::Known(object)) => Self::Object(object.clone()),
-            Notification::Deleted(Deleted::FinalStateUnknown { key, .. }) => Self::Key(key.clone()),
-        }
-    }
-
-    fn key(&self) -> ObjectKey {
-        match self {
-            Self::Object(object) => object.key(),
-            Self::Key(key) => key.clone(),
-        }
     }
 }
 

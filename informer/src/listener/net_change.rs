@@ -70,7 +70,7 @@ impl<O> NetChange<O> {
                     && !is_same(before, last)
                 {
                     garbage.extend(into_last_known(deleted));
-                    self.deleted = Some(Deleted::FinalStateUnknown { key: key.clone(), last: known });
+                    self.deleted = Some(Deleted::final_state_unknown(key.clone(), known));
                 } else {
                     garbage.extend(known);
                     self.deleted = Some(deleted);

@@ -22,12 +22,15 @@ fn listener(buffering: Buffering) -> Arc<Listener<PodRef>> {
 /// `a` comes, changes, goes, and comes again.
 fn push_all(world: &World, listener: &Listener<PodRef>) {
     let added = |version| Notification::Added { object: world.pod("a", version), is_in_initial_list: false };
-    let now = std::time::Instant::now();
+    let push = |notification| {
+        let told = crate::notification::Told { key: key("a"), notification, resync: false };
+        listener.push(vec![told], std::time::Instant::now());
+    };
     let (first, second) = (world.pod("a", 1), world.pod("a", 2));
-    listener.push(&key("a"), Notification::Added { object: first.clone(), is_in_initial_list: false }, false, now);
-    listener.push(&key("a"), Notification::Updated { old: first, new: second.clone() }, false, now);
-    listener.push(&key("a"), Notification::Deleted(Deleted::Known(second)), false, now);
-    listener.push(&key("a"), added(LAST), false, now);
+    push(Notification::Added { object: first.clone(), is_in_initial_list: false });
+    push(Notification::Updated { old: first, new: second.clone() });
+    push(Notification::Deleted(Deleted::Known(second)));
+    push(added(LAST));
 }
 
 #[test]

@@ -23,7 +23,10 @@ fn entry(delta: Delta<Obj>) -> Deltas<Obj> {
         Delta::Deleted(deleted) => Some(deleted.key()),
         delta => delta.object().map(Object::key),
     };
-    Deltas::new(key, delta)
+    match key {
+        Some(key) => Deltas::new(key, 0, delta),
+        None => Deltas::whole(delta),
+    }
 }
 
 fn show(told: &Told<Obj>) -> String {
@@ -54,7 +57,7 @@ impl Rig {
     /// What is told after each write.
     fn apply(&mut self, deltas: Vec<Delta<Obj>>) -> Vec<Vec<String>> {
         let mut steps = Vec::new();
-        let entries = deltas.into_iter().map(entry).collect();
+        let entries: Vec<_> = deltas.into_iter().map(entry).collect();
         self.applier.apply(entries, false, &mut |told| steps.push(told.iter().map(show).collect()));
         steps
     }
@@ -109,7 +112,7 @@ fn the_deltas_of_one_entry_are_written_and_told_one_by_one() {
 
 #[test]
 fn a_tombstone_without_an_object_gets_the_one_that_was_stored() {
-    let gone = |key: &str| Delta::Deleted(Deleted::FinalStateUnknown { key: ObjectKey::cluster(key), last: None });
+    let gone = |key: &str| Delta::Deleted(Deleted::final_state_unknown(ObjectKey::cluster(key), None));
     assert_eq!(Rig::new(&[("a", "1")]).apply(vec![gone("a")]), [["-a@1?"]]);
     assert_eq!(Rig::new(&[]).apply(vec![gone("a")]), [["-a@?"]]);
 }

@@ -1,29 +1,26 @@
 //! Does what the machine says: makes the requests, reads the streams, writes into the store, minds the stop.
 
 use std::convert::Infallible;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
 use std::sync::Arc;
 
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use kubewire_indexer::{Id, Object};
 use kubewire_listwatch::{
-    EventKind, Held, ItemError, ListOptions, ListerWatcher, Relisted, WatchEvent, WatchOptions, WatchStream,
+    EventKind, Held, ItemError, ListOptions, ListerWatcher, Relisted, RequestError, WatchEvent, WatchOptions,
+    WatchStream,
 };
-use kubewire_ratelimit::Clock;
-use tokio_util::sync::WaitForCancellationFutureOwned;
 use tracing::{Instrument, Span};
 
-use super::alarm::Alarm;
+use super::admitting::{admit, keep_undecodable, reuse};
 use super::consistency_check;
 use super::gathering::Gathering;
-use super::machine::{Activity, Change, Heard, Machine, Note, Rang, Step, Weight};
+use super::machine::{Activity, Change, Heard, Note, Step, Weight};
 use super::meter::Meter;
+use super::minder::{Minded, Minder};
 use super::reflector_error::ReflectorErrorKind;
-use super::reflector_options::ShouldResync;
 use super::reflector_status::ReflectorPhase;
 use super::reporter::Reporter;
-use crate::{AdmitError, Admitted, ReflectorStore};
+use crate::{AdmitError, ReflectorStore};
 
 pub(crate) struct Driver<L: ListerWatcher, S: ?Sized> {
     pub(crate) lister_watcher: L,
@@ -40,23 +37,11 @@ pub(crate) struct Driver<L: ListerWatcher, S: ?Sized> {
     pub(crate) request: Span,
 }
 
-/// What is minded while a request, a read or a sleep is under way: the stop, and the machine's alarm.
-pub(crate) struct Minder<S: ?Sized> {
-    pub(crate) machine: Machine,
-    pub(crate) clock: Clock,
-    pub(crate) alarm: Alarm,
-    pub(crate) stopped: Pin<Box<WaitForCancellationFutureOwned>>,
-    pub(crate) should_resync: Option<ShouldResync>,
-    pub(crate) should_resync_panics: u64,
-    pub(crate) store: Arc<S>,
-}
+/// What a stream gives; `None` where it has ended.
+type Read<O> = Option<Result<WatchEvent<O>, RequestError>>;
 
-enum Minded<T> {
-    Answer(T),
-    /// The alarm rang: this is to be done in place of what was under way.
-    Instead(Step),
-    Stopped,
-}
+/// As many events at hand are passed on in one go: the stop and the alarm wait for no more, and so does whoever is told.
+const RUN_LEN_MAX: usize = 64;
 
 impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
     /// Runs until the stop.
@@ -172,7 +157,19 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
                 },
                 None => None,
             };
-            match event {
+            let step = self.events(event);
+            self.store.flush();
+            if step.is_some() {
+                return step;
+            }
+        }
+    }
+
+    /// What was read from the stream, and what else is at hand there; the step where it ends the reading.
+    fn events(&mut self, first: Read<L::Object>) -> Option<Step> {
+        let mut read = first;
+        for left in (0..RUN_LEN_MAX).rev() {
+            match read {
                 Some(Ok(event)) => {
                     if let Some(step) = self.event(event) {
                         return Some(step);
@@ -181,7 +178,13 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
                 Some(Err(error)) => return Some(self.minder.machine.closed(self.minder.clock.now(), Some(&error))),
                 None => return Some(self.minder.machine.closed(self.minder.clock.now(), None)),
             }
+            if left == 0 {
+                break;
+            }
+            // Where nothing is at hand, the wait for the next one says whom to wake.
+            read = self.stream.as_mut()?.next().now_or_never()?;
         }
+        None
     }
 
     /// One event; the step where it ends the reading.
@@ -318,49 +321,6 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Driver<L, S> {
     }
 }
 
-impl<S: ?Sized> Minder<S> {
-    /// Waits for `io`, and minds the stop and the alarm meanwhile.
-    async fn mind<T, O: Object>(&mut self, io: impl Future<Output = T>) -> Minded<T>
-    where
-        S: ReflectorStore<O>,
-    {
-        let mut io = pin!(io);
-        loop {
-            self.alarm.set(self.machine.alarm());
-            tokio::select! {
-                biased;
-                () = &mut self.stopped => return Minded::Stopped,
-                () = self.alarm.ring() => {}
-                answer = &mut io => return Minded::Answer(answer),
-            }
-            match self.machine.rang(self.clock.now()) {
-                Rang::Nothing => {}
-                Rang::Resync => self.resync(),
-                Rang::Step(step) => return Minded::Instead(step),
-            }
-        }
-    }
-
-    fn resync<O: Object>(&mut self)
-    where
-        S: ReflectorStore<O>,
-    {
-        let wanted = self.should_resync.as_ref().is_none_or(|should_resync| {
-            catch_unwind(AssertUnwindSafe(|| should_resync())).unwrap_or_else(|_| {
-                self.should_resync_panics += 1;
-                if self.should_resync_panics.is_power_of_two() {
-                    let panics = self.should_resync_panics;
-                    tracing::error!(panics, "should_resync panicked; this resync is left out");
-                }
-                false
-            })
-        });
-        if wanted {
-            self.store.resync();
-        }
-    }
-}
-
 /// The span of a request that a step makes; `None` where it goes on with the one before.
 fn span_of(step: &Step) -> Option<Span> {
     match step {
@@ -391,43 +351,4 @@ fn facts<O: Object>(event: &WatchEvent<O>) -> (Change, &str) {
         }
         _ => (Change::Nothing, ""),
     }
-}
-
-/// Admits an object and does something with it; where it is not taken, what is cached under its key stays.
-fn admit<O: Object>(
-    store: &(impl ReflectorStore<O> + ?Sized),
-    object: O,
-    gathering: &mut Gathering<O>,
-    reporter: &Reporter,
-    then: impl FnOnce(&mut Gathering<O>, Admitted<O>),
-) {
-    match store.admit(object) {
-        Ok(admitted) => then(gathering, admitted),
-        Err(error) => {
-            // An object without a name is nobody's newer state.
-            if let Some(key) = error.key() {
-                gathering.keep(Some(key.clone()));
-            }
-            reporter.not_taken(error);
-        }
-    }
-}
-
-/// Takes a handle of the store itself, as it is: it must not be transformed a second time, though the store may have gone on
-/// since.
-fn reuse<O: Object>(
-    held: O,
-    gathering: &mut Gathering<O>,
-    reporter: &Reporter,
-    then: impl FnOnce(&mut Gathering<O>, Admitted<O>),
-) {
-    match Admitted::new(held) {
-        Ok(admitted) => then(gathering, admitted),
-        Err(error) => reporter.not_taken(error),
-    }
-}
-
-fn keep_undecodable<O: Object>(error: ItemError, gathering: &mut Gathering<O>, reporter: &Reporter) {
-    gathering.keep(error.key.clone());
-    reporter.undecodable(error);
 }

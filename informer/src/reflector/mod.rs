@@ -36,6 +36,7 @@
 //! held once, as the objects that the store admitted: unchanged ones are those of the cache, and a
 //! [`ListWatch`](kubewire_listwatch) does not even decode them.
 
+mod admitting;
 pub(crate) mod alarm;
 mod consistency_check;
 mod driver;
@@ -45,6 +46,7 @@ mod gathering;
 mod list_pager;
 mod machine;
 mod meter;
+mod minder;
 mod page_walk;
 mod position;
 #[expect(clippy::module_inception, reason = "one noun a file: this one holds the type the module is named for")]

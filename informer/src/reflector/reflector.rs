@@ -11,10 +11,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
 use super::alarm::Alarm;
-use super::driver::{Driver, Minder};
+use super::driver::Driver;
 use super::gathering::Gathering;
 use super::machine::Machine;
 use super::meter::Meter;
+use super::minder::Minder;
 use super::reflector_options::ReflectorOptions;
 use super::reflector_status::{ReflectorMonitor, ReflectorPhase};
 use super::reporter::Reporter;

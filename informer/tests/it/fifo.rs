@@ -155,7 +155,7 @@ fn the_transform_runs_once_over_each_object_and_never_over_a_tombstone() {
         fifo.add(pod("a", "1")).unwrap();
         fifo.update(pod("a", "2")).unwrap();
         fifo.delete(Deleted::Known(pod("a", "3"))).unwrap();
-        fifo.delete(Deleted::FinalStateUnknown { key: pod("b", "").key(), last: None }).unwrap();
+        fifo.delete(Deleted::final_state_unknown(pod("b", "").key(), None)).unwrap();
         fifo.resync();
         fifo.replace([pod("c", "4")], "4").unwrap();
         fifo.replace([], "5").unwrap();

@@ -34,8 +34,8 @@ fn a_filter_turns_updates_that_cross_it_into_additions_and_deletions() {
     assert_eq!(log.take(), ["+x@2", "-x@2", "~x@3>4"], "the deletion has the last state that passed");
     handler.on_delete(Deleted::Known(pod("in", "6")));
     handler.on_delete(Deleted::Known(pod("out", "7")));
-    handler.on_delete(Deleted::FinalStateUnknown { key: key("x"), last: Some(pod("in", "8")) });
-    handler.on_delete(Deleted::FinalStateUnknown { key: key("x"), last: None });
+    handler.on_delete(Deleted::final_state_unknown(key("x"), Some(pod("in", "8"))));
+    handler.on_delete(Deleted::final_state_unknown(key("x"), None));
     assert_eq!(log.take(), ["-x@6", "-x@8?", "-x@?"]);
 }
 

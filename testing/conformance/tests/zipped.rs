@@ -157,7 +157,7 @@ async fn zipped_objects_are_cached_indexed_handed_on_and_buried_as_any_other() {
             })
             .collect();
         let [(key, last)] = tombstones[..] else { panic!("one tombstone: {told:?}") };
-        assert_eq!((key, last.decode().unwrap()), (&gone.key(), gone.decode().unwrap()));
+        assert_eq!((&**key, last.decode().unwrap()), (&gone.key(), gone.decode().unwrap()));
 
         // What has not changed was neither read nor zipped again.
         let after = indexer.list().to_vec();

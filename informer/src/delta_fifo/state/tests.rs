@@ -296,7 +296,7 @@ fn an_entry_is_filed_under_the_key_of_its_tombstone_whatever_its_object_says() {
         let mut state = State::<Obj>::new(delivery, true);
         state.add(item("a@1"));
         let key = ObjectKey::cluster("a");
-        state.delete(key.clone(), Deleted::FinalStateUnknown { key: key.clone(), last: Some(thing("b@1")) }, None);
+        state.delete(key.clone(), Deleted::final_state_unknown(key.clone(), Some(thing("b@1"))), None);
         let taken = state.take(2).unwrap();
         assert!(taken.entries.iter().all(|entry| entry.key() == Some(&key)));
     }
@@ -611,7 +611,7 @@ fn agrees_with_the_oracle(delivery: Delivery, ops: Vec<Op>) -> Result<(), TestCa
                 };
                 let shown: Vec<_> = taken.entries.iter().map(show_entry).collect();
                 prop_assert_eq!(shown, oracle.take(max));
-                out = taken.entries;
+                out = taken.entries.into_vec();
                 last_finished_by_us = false;
             }
             Op::Take(_) => prop_assert!(state.take(1).is_none(), "one at a time"),

@@ -12,8 +12,12 @@ fn is_same(one: &u32, other: &u32) -> bool {
     (*one < 1_000_000) == (*other < 1_000_000)
 }
 
+fn one(key: &str, notification: Note, resync: bool) -> Batch<u32> {
+    Batch::Own(vec![Told { key: ObjectKey::cluster(key), notification, resync }].into_iter())
+}
+
 fn push(buffer: &mut Buffer<u32>, key: u32, notification: Note) {
-    let (waker, _garbage) = buffer.push(&ObjectKey::cluster(&format!("k{key}")), notification, false, Instant::now());
+    let (waker, _garbage) = buffer.push(one(&format!("k{key}"), notification, false), Instant::now());
     assert!(waker.is_none());
 }
 
@@ -35,7 +39,7 @@ fn delete(object: u32) -> Note {
 
 fn drain(buffer: &mut Buffer<u32>) -> Vec<Note> {
     let mut out = Vec::new();
-    while let Next::Notification(notification) = buffer.next(Instant::now()) {
+    while let Next::Told(Told { notification, .. }, _) = buffer.next(Instant::now()) {
         out.push(notification);
         buffer.validate();
     }
@@ -76,8 +80,7 @@ fn coalescing_keeps_the_first_old_and_the_last_new_state() {
 #[test]
 fn what_is_deleted_is_the_object_that_the_handler_knows() {
     const ANEW: u32 = 1_000_000;
-    let gone =
-        |last| Notification::Deleted(Deleted::FinalStateUnknown { key: ObjectKey::cluster("k0"), last: Some(last) });
+    let gone = |last| Notification::Deleted(Deleted::final_state_unknown(ObjectKey::cluster("k0"), Some(last)));
     // A watch that was away saw no deletion, and the new object is deleted before the handler has heard of it.
     assert_eq!(coalesced(&[update(1, ANEW), delete(ANEW + 1)]), [gone(1)]);
     assert_eq!(coalesced(&[update(1, 2), update(2, ANEW), gone(ANEW)]), [gone(1)]);
@@ -97,10 +100,10 @@ fn a_buffer_has_told_its_initial_list_only_once_it_has_joined() {
 fn a_resync_is_left_until_its_call_has_returned() {
     let mut buffer = Buffer::new(Buffering::Unbounded, is_same);
     for resync in [false, true] {
-        buffer.push(&ObjectKey::cluster("k"), update(1, 1), resync, Instant::now());
+        buffer.push(one("k", update(1, 1), resync), Instant::now());
     }
     let mut left = vec![buffer.has_resyncs_left()];
-    while let Next::Notification(_) = buffer.next(Instant::now()) {
+    while let Next::Told(..) = buffer.next(Instant::now()) {
         left.push(buffer.has_resyncs_left());
     }
     left.push(buffer.has_resyncs_left());
@@ -145,9 +148,9 @@ fn the_room_of_a_burst_is_given_back() {
             push(&mut buffer, n, add(n));
         }
         // Not by `drain`, which looks at everything after each step.
-        while let Next::Notification(_) = buffer.next(Instant::now()) {}
+        while let Next::Told(..) = buffer.next(Instant::now()) {}
         let capacity = match &buffer.waiting {
-            Waiting::Unbounded(queue) => queue.capacity(),
+            Waiting::Unbounded { batches, .. } => batches.capacity(),
             Waiting::Coalescing { order, pending } => order.capacity().max(pending.capacity()),
         };
         assert!(capacity <= 2 * KEPT_CAPACITY, "{capacity}");
@@ -173,7 +176,7 @@ fn a_handler_is_busy_from_the_first_that_waits_then_from_each_that_it_takes_unti
         let mut buffer = Buffer::new(buffering, is_same);
         assert_eq!(buffer.busy_since(), None);
         for (key, second) in [("a", 1), ("b", 2)] {
-            buffer.push(&ObjectKey::cluster(key), add(1), false, at(second));
+            buffer.push(one(key, add(1), false), at(second));
         }
         assert_eq!(buffer.busy_since(), Some(at(1)), "nobody has come for the first");
         for second in [3, 4] {
@@ -199,6 +202,30 @@ fn a_call_that_runs_when_the_buffer_is_closed_stays_visible_until_it_returns() {
     buffer.told();
     buffer.validate();
     assert_eq!(buffer.busy_since(), None);
+}
+
+#[test]
+fn what_is_shared_is_given_to_each_and_unchanged_objects_only_to_those_that_are_due() {
+    let object = std::sync::Arc::new(1);
+    let told = |key, resync| {
+        let notification = Notification::Updated { old: object.clone(), new: object.clone() };
+        Told { key: ObjectKey::cluster(key), notification, resync }
+    };
+    let all = std::sync::Arc::new(vec![told("a", false), told("b", true), told("c", false), told("d", true)]);
+    for (due, want) in [(true, "abcd"), (false, "ac")] {
+        let mut buffer = Buffer::new(Buffering::Unbounded, |_, _| true);
+        buffer.push(Batch::Shared { told: all.clone(), next: 0, due }, Instant::now());
+        assert_eq!(buffer.len(), want.len());
+        assert_eq!(buffer.has_resyncs_left(), due);
+        let mut got = String::new();
+        while let Next::Told(Told { key, .. }, _) = buffer.next(Instant::now()) {
+            got.push_str(key.as_str());
+            buffer.validate();
+        }
+        assert_eq!(got, want);
+        assert!(!buffer.has_resyncs_left());
+    }
+    assert_eq!(std::sync::Arc::strong_count(&all), 1, "both are done with it");
 }
 
 #[derive(Clone, Debug)]
@@ -257,7 +284,7 @@ proptest! {
                     }
                 }
                 Op::Next => {
-                    if let Next::Notification(notification) = buffer.next(Instant::now()) {
+                    if let Next::Told(Told { notification, .. }, _) = buffer.next(Instant::now()) {
                         tell(notification)?;
                     }
                 }
@@ -265,7 +292,7 @@ proptest! {
             buffer.validate();
             prop_assert!(!coalescing || buffer.len() <= 4);
         }
-        while let Next::Notification(notification) = buffer.next(Instant::now()) {
+        while let Next::Told(Told { notification, .. }, _) = buffer.next(Instant::now()) {
             tell(notification)?;
         }
         buffer.join();

@@ -156,10 +156,8 @@ impl<O: Form> DeltaFifos<O> {
             "delete" => {
                 let object = object()?;
                 fifo.delete(if input.tombstone {
-                    Deleted::FinalStateUnknown {
-                        key: object.key(),
-                        last: Some(object).filter(|object| !object.id().resource_version.is_empty()),
-                    }
+                    let known = !object.id().resource_version.is_empty();
+                    Deleted::final_state_unknown(object.key(), Some(object).filter(|_| known))
                 } else {
                     Deleted::Known(object)
                 })

@@ -109,7 +109,7 @@ impl Area for Keys {
 
 impl Tombstone {
     fn deleted(self) -> Deleted<Arc<Named>> {
-        Deleted::FinalStateUnknown { key: opaque(&self.key), last: self.object.map(Arc::new) }
+        Deleted::final_state_unknown(opaque(&self.key), self.object.map(Arc::new))
     }
 }
 

@@ -147,7 +147,7 @@ fn with_objects<O: Form>(indexer: &Indexer<O>, op: &str, input: Input) -> Result
         "delete" => {
             let deleted = match object() {
                 Ok(object) => Deleted::Known(object),
-                Err(_) if input.tombstone => Deleted::FinalStateUnknown { key: key(&input.key), last: None },
+                Err(_) if input.tombstone => Deleted::final_state_unknown(key(&input.key), None),
                 Err(error) => return Err(error),
             };
             drop(indexer.delete_deleted(&deleted).map_err(|error| error.to_string())?);
