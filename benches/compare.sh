@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Ours and the peers on the same work, in turn, in one run:
-#   benches/compare.sh [--quick] [--rounds N] [--pods N] [--percent N] [--kubeconfig FILE] [--out DIR] [--force]
+#   benches/compare.sh [--quick] [--rounds N] [--pods N] [--percent N] [--kubeconfig FILE] [--real-only] [--out DIR] [--force]
+# --real-only leaves out what needs no API server (compare_real.sh starts one).
 # --quick runs our cases small, once, and looks at the counts only; so does `cargo test --workspace`.
 # Otherwise writes results.json, table.md and the plots into benches/results (or DIR). README.md tells of the method.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-rounds=3 pods=10000 percent=100 out=benches/results kubeconfig= quick= force=false
+real_only= rounds=3 pods=10000 percent=100 out=benches/results kubeconfig= quick= force=false
 while [ $# -gt 0 ]; do
   case $1 in
     --quick) quick=yes ;;
@@ -14,8 +15,9 @@ while [ $# -gt 0 ]; do
     --pods) pods=$2; shift ;;
     --percent) percent=$2; shift ;;
     --kubeconfig) kubeconfig=$2; shift ;;
+    --real-only) real_only=yes ;;
     --out) out=$2; shift ;;
-    *) sed -n '2,5s/^# //p' "$0"; exit 2 ;;
+    *) sed -n '2,6s/^# //p' "$0"; exit 2 ;;
   esac
   shift
 done
@@ -51,17 +53,20 @@ compare informer-fanout -n $(n 30000)|peers informer-fanout -n $(n 30000)
 compare informer-fanout -n $(n 30000) -modify|peers informer-fanout -n $(n 30000) -modify|peers-kube fanout -n $(n 30000)
 compare list-decode -f $work/pods.json -repeat 1|peers list-decode -f $work/pods.json -repeat 1|peers-kube list-decode -f $work/pods.json -repeat 1|peers list-decode -f $work/pods.pb -repeat 1
 compare list-decode -f $work/pods.json -repeat 1 -transform -as typed
+compare list-decode -f $work/pods.pb -repeat 1 -transform|peers list-decode -f $work/pods.pb -repeat 1
 END
   for transform in false true; do
     for form in typed packed zipped small; do echo "compare memory -f $work/pods.json -transform=$transform -as $form"; done |
       paste -sd'|' | tr -d '\n'
+    for form in typed packed small; do echo "|compare memory -f $work/pods.pb -transform=$transform -as $form"; done | tr -d '\n'
     echo "|peers memory -f $work/pods.json -transform=$transform|peers memory -f $work/pods.pb -transform=$transform|peers-kube memory -f $work/pods.json -transform=$transform"
   done
 )
+[ -z "$real_only" ] || works=
 if [ -n "$kubeconfig" ]; then
   export KUBECONFIG=$kubeconfig
   works+="
-compare sync -as typed|compare sync -as packed|compare sync -as zipped|compare sync -as small|peers sync -gzip=false|peers sync -json -gzip=false|peers-kube sync
+compare sync -as typed|compare sync -as packed|compare sync -as zipped|compare sync -as small|compare sync -protobuf -as typed|compare sync -protobuf -as packed|compare sync -protobuf -as small|peers sync -gzip=false|peers sync -json -gzip=false|peers-kube sync
 compare e2e -n $(n 5000)|peers e2e -n $(n 5000) -gzip=false"
 fi
 
@@ -78,7 +83,7 @@ for round in $(seq "$rounds"); do
       # shellcheck disable=SC2086 # the words of the command
       run ${programs[$(((place + round) % count))]}
     done
-  done <<<"$works"
+  done <<<"${works#$'\n'}"
 done
 
 mkdir -p "$out"

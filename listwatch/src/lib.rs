@@ -123,6 +123,8 @@
 //!   have been a change.
 //! - **One object is one object.** One that cannot be decoded, is of another kind or has no name is an [`ItemError`]
 //!   or a [`WatchEvent::Undecodable`], with its key and version as far as they can be read; the others go on.
+//! - Of a value that is skipped (a field that is dropped, or that a struct does not name) no more than brackets and quotes
+//!   are looked at: what is wrong there goes unnoticed. What a [`Packed`] keeps is JSON.
 //! - Of two fields of one name the last one counts, in every representation.
 //! - [`ErrorClass::Truncated`], [`ErrorClass::Transport`] and [`ErrorClass::TimedOut`] of a watch say nothing against
 //!   its version: watch again from the last one.

@@ -125,6 +125,8 @@ pub(crate) struct Machine {
     version_failures: u32,
     /// Requests of this cycle's streaming list that were made again without a pause. Invariant 3.
     quick_streams: u32,
+    /// Watches in a row whose connection died before the answer.
+    broken_opens: u32,
     /// No streaming list before this moment: one did not come to its end.
     no_streaming_before: Option<Instant>,
 
@@ -209,6 +211,7 @@ impl Machine {
             paginated_result: false,
             version_failures: 0,
             quick_streams: 0,
+            broken_opens: 0,
             no_streaming_before: None,
             resync_due: None,
             state: State::New,

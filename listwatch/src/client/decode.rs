@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::client::drop_fields::DropFields;
-use crate::client::shaped::{Shaped, Types, from_slice};
+use crate::client::shaped::{Shaped, Types, read};
 use crate::{ItemError, Json};
 
 /// A representation that can be read from an item in the format `C`: [`Json`], or [`Protobuf`](crate::Protobuf).
@@ -113,10 +113,13 @@ pub(crate) fn decode_json<T: DeserializeOwned>(
     drop: &DropFields,
     types: Option<&Types>,
 ) -> Result<T, ItemError> {
-    match from_slice(item, drop, types) {
+    if let Some(object) = read(item, drop, types) {
+        return Ok(object);
+    }
+    match by_serde_json(item, drop, types) {
         Ok(object) => Ok(object),
-        Err(error) if error.to_string().starts_with("duplicate field") => decode_value(item, drop, types),
-        Err(_) => Err(explain::<T>(item, drop, types)),
+        Err(fault) if fault.error.starts_with("duplicate field") => decode_value(item, drop, types),
+        Err(fault) => Err(item_error(item, fault.in_place)),
     }
 }
 
@@ -126,22 +129,37 @@ fn decode_value<T: DeserializeOwned>(item: &[u8], drop: &DropFields, types: Opti
     T::deserialize(Shaped::new(value, drop, types)).map_err(|error| item_error(item, error.to_string()))
 }
 
+/// Why serde_json cannot read an object.
+struct Fault {
+    error: String,
+    /// With the path of the field.
+    in_place: String,
+}
+
+/// Decodes by serde_json, which takes a little more (numbers as keys, raw values), and learns the path of the field that
+/// is at fault.
+fn by_serde_json<'de, T: Deserialize<'de>>(
+    item: &'de [u8],
+    drop: &DropFields,
+    types: Option<&Types>,
+) -> Result<T, Fault> {
+    let mut parser = serde_json::Deserializer::from_slice(item);
+    let nowhere = |error: String| Fault { in_place: error.clone(), error };
+    match serde_path_to_error::deserialize(Shaped::new(&mut parser, drop, types)) {
+        Ok(object) => parser.end().map(|()| object).map_err(|error| nowhere(error.to_string())),
+        Err(error) if error.path().iter().next().is_none() => Err(nowhere(error.into_inner().to_string())),
+        Err(error) => Err(Fault { in_place: error.to_string(), error: error.into_inner().to_string() }),
+    }
+}
+
 /// Decodes again to learn the path of the field that is at fault.
 pub(crate) fn explain<'de, T: Deserialize<'de>>(
     item: &'de [u8],
     drop: &DropFields,
     types: Option<&Types>,
 ) -> ItemError {
-    let mut parser = serde_json::Deserializer::from_slice(item);
-    let message = match serde_path_to_error::deserialize::<_, T>(Shaped::new(&mut parser, drop, types)) {
-        Ok(_) => match parser.end() {
-            Ok(()) => "cannot be decoded".to_owned(),
-            Err(error) => error.to_string(),
-        },
-        Err(error) if error.path().iter().next().is_none() => error.into_inner().to_string(),
-        Err(error) => error.to_string(),
-    };
-    item_error(item, message)
+    let fault = by_serde_json::<T>(item, drop, types).err();
+    item_error(item, fault.map_or("cannot be decoded".to_owned(), |fault| fault.in_place))
 }
 
 /// The error of an item, with its key and version as far as they can be read.
@@ -196,6 +214,24 @@ mod tests {
             assert!(!item.ends_with(b"p}"), "not this one");
             Ok(Self(if item.ends_with(b"n}") { "" } else { "x" }))
         }
+    }
+
+    #[test]
+    fn what_the_reader_leaves_to_serde_json_is_read_too() {
+        #[derive(Debug, Deserialize)]
+        struct Odd {
+            #[serde(default)]
+            by_number: std::collections::BTreeMap<u8, bool>,
+            raw: Option<Box<serde_json::value::RawValue>>,
+        }
+
+        let odd: Odd = decode_json(br#"{"raw":[ 1],"by_number":{"7":true}}"#, &DropFields::default(), None).unwrap();
+        assert_eq!((odd.raw.unwrap().get(), odd.by_number[&7]), ("[ 1]", true));
+        let odd: Odd =
+            decode_json(br#"{"by_number":{"7":true},"by_number":{}}"#, &DropFields::default(), None).unwrap();
+        assert!(odd.by_number.is_empty() && odd.raw.is_none(), "the last one counts");
+        let error = decode_json::<Odd>(br#"{"by_number":{"7":1}}"#, &DropFields::default(), None).unwrap_err();
+        assert!(error.message.starts_with("by_number.7: invalid type"), "{error}");
     }
 
     #[test]

@@ -1,15 +1,12 @@
 //! PURE. Takes the items out of a list as its bytes arrive; what remains is a small JSON text, the head.
 
-use std::ops::Range;
-
 use bytes::Bytes;
 
+use crate::client::carry::{Carry, Ready};
 use crate::client::value_scan::ValueScan;
 
 /// The bound of what a list may hold beside its items.
 const HEAD_LEN_MAX: usize = 256 << 10;
-/// A buffer larger than this is given back after the item that needed it.
-const KEPT_CAPACITY: usize = 256 << 10;
 
 /// Cuts the body of a list into its items, in any order of the members, whatever the chunks.
 ///
@@ -28,10 +25,7 @@ pub(crate) struct ListSplitter {
     at: usize,
     /// Bytes in all chunks before this one.
     chunk_offset: u64,
-    /// The beginning of an item that an earlier chunk ended in; or a whole one, while it is lent out.
-    carry: Vec<u8>,
-    /// `carry` was lent out and is to be cleared.
-    lent: bool,
+    carry: Carry,
     /// All bytes that belong to no item: the list with `items` empty.
     head: Vec<u8>,
     /// Where in `head` the present key or value begins.
@@ -89,12 +83,6 @@ pub(crate) enum ListError {
     Truncated,
 }
 
-/// Where an item lies that is ready.
-enum Ready {
-    InChunk(Range<usize>),
-    InCarry,
-}
-
 impl ListSplitter {
     /// A splitter that takes items up to this length.
     pub(crate) fn new(item_len_max: usize) -> Self {
@@ -103,8 +91,7 @@ impl ListSplitter {
             chunk: Bytes::new(),
             at: 0,
             chunk_offset: 0,
-            carry: Vec::new(),
-            lent: false,
+            carry: Carry::default(),
             head: Vec::new(),
             part_start: 0,
             member: Member::Other,
@@ -124,7 +111,7 @@ impl ListSplitter {
 
     /// The next item, as its bytes came; `None` where the chunk holds no further end of one.
     pub(crate) fn next_item(&mut self) -> Result<Option<&[u8]>, ListError> {
-        self.clear_lent();
+        self.carry.reclaim();
         let ready = loop {
             if self.at == self.chunk.len() {
                 return Ok(None);
@@ -139,10 +126,7 @@ impl ListSplitter {
                 _ => self.step()?,
             }
         };
-        Ok(Some(match ready {
-            Ready::InChunk(range) => &self.chunk[range],
-            Ready::InCarry => &self.carry,
-        }))
+        Ok(Some(self.carry.lend(&self.chunk, ready)))
     }
 
     /// What the list held beside its items, after the last chunk.
@@ -158,17 +142,7 @@ impl ListSplitter {
     /// Bytes held beside the chunk.
     #[cfg(test)]
     pub(crate) fn held(&self) -> usize {
-        self.carry.capacity() + self.head.capacity()
-    }
-
-    fn clear_lent(&mut self) {
-        if self.lent {
-            self.lent = false;
-            self.carry.clear();
-            if self.carry.capacity() > KEPT_CAPACITY {
-                self.carry = Vec::new();
-            }
-        }
+        self.carry.held() + self.head.capacity()
     }
 
     /// Scans an item to its end or to that of the chunk.
@@ -183,13 +157,8 @@ impl ListSplitter {
         self.at = range.end;
         if end.is_some() {
             self.place = Place::AfterItem;
-            if self.carry.is_empty() {
-                return Ok(Some(Ready::InChunk(range)));
-            }
         }
-        self.carry.extend_from_slice(&self.chunk[range]);
-        self.lent = end.is_some();
-        Ok(end.is_some().then_some(Ready::InCarry))
+        Ok(self.carry.take(&self.chunk, range, end.is_some()))
     }
 
     /// Scans a key or a value outside `items` to its end or to that of the chunk.

@@ -10,6 +10,7 @@
 //! wait, `reauth` adds credentials, `http_service` sends by HTTP/1.1 or over `shared_connections` of HTTP/2, which are
 //! `lanes` to it.
 
+mod carry;
 mod client_options;
 mod codec;
 mod decode;
@@ -23,6 +24,7 @@ mod gunzip;
 mod hot_cache;
 mod http2;
 mod http_service;
+mod json;
 mod lanes;
 mod limits;
 mod line_splitter;

@@ -21,6 +21,8 @@ const SMALL_LEN: usize = 1 << 20;
 /// A batch is full with so many bytes, or so many pieces. It is also what a task reads before other tasks have a turn.
 const BATCH_LEN: usize = 256 << 10;
 const BATCH_PIECES: usize = 1024;
+/// Room of a batch, the piece that fills it included unless that is a long one.
+const KEPT_LEN: usize = BATCH_LEN + (64 << 10);
 /// More threads than this have nothing to do: one task splits a body no faster. It also bounds the memory.
 const HELPERS_MAX: usize = 7;
 
@@ -57,7 +59,7 @@ impl Helpers {
 ///
 /// Invariants:
 /// 1. Up to `SMALL_LEN` bytes everything is handed out at once, and nothing is copied.
-/// 2. Beside what was handed out, one batch that fills, one for each helper and one more are held, as bytes or as what was read.
+/// 2. Beside what was handed out, one batch that fills, one for each helper and one more are held, as bytes and as what was read.
 /// 3. No more than a batch, or one piece that is longer, is read here before other tasks have a turn.
 ///
 /// Dropped, it gives up the batches that nobody has begun; one that is being read is read to its end, and thrown away.
@@ -72,11 +74,14 @@ pub(crate) struct Pipeline<T> {
     since_turn: usize,
     batch: Batch,
     under_way: VecDeque<Work<T>>,
+    /// Batches that were read, for their buffers; until the next [`finish`](Self::finish).
+    spare: Vec<Batch>,
 }
 
 enum Work<T> {
     Done(Vec<T>),
-    Begun(JoinHandle<Vec<T>>),
+    /// The batch comes back, emptied.
+    Begun(JoinHandle<(Vec<T>, Batch)>),
 }
 
 impl<T: Send + 'static> Pipeline<T> {
@@ -85,8 +90,8 @@ impl<T: Send + 'static> Pipeline<T> {
     }
 
     fn with_helpers(read: Read<T>, helpers: Helpers) -> Self {
-        let (batch, under_way) = (Batch::default(), VecDeque::new());
-        Self { read, helpers, position: 0, small_left: Some(SMALL_LEN), since_turn: 0, batch, under_way }
+        let (batch, under_way, spare) = (Batch::default(), VecDeque::new(), Vec::new());
+        Self { read, helpers, position: 0, small_left: Some(SMALL_LEN), since_turn: 0, batch, under_way, spare }
     }
 
     /// The next piece. What is ready by now is handed out, this one not always.
@@ -107,7 +112,10 @@ impl<T: Send + 'static> Pipeline<T> {
         if !self.batch.is_empty() {
             self.send(each).await?;
         }
-        self.hand_out(0, each).await
+        self.hand_out(0, each).await?;
+        self.spare = Vec::new();
+        self.batch = Batch::default();
+        Ok(())
     }
 
     /// Whether all that came was handed out.
@@ -127,15 +135,19 @@ impl<T: Send + 'static> Pipeline<T> {
     /// Has the batch read.
     async fn send(&mut self, each: Sink<'_, T>) -> Result<(), RequestError> {
         self.hand_out(self.helpers.count, each).await?;
-        let (batch, read) = (std::mem::take(&mut self.batch), Arc::clone(&self.read));
+        let len = self.batch.bytes.len();
         match self.helpers.try_acquire() {
-            Some(permit) => self.under_way.push_back(Work::Begun(spawn_blocking(move || {
-                let _until_read = permit;
-                batch.read(&*read)
-            }))),
+            Some(permit) => {
+                let next = self.spare.pop().unwrap_or_default();
+                let (mut batch, read) = (std::mem::replace(&mut self.batch, next), Arc::clone(&self.read));
+                self.under_way.push_back(Work::Begun(spawn_blocking(move || {
+                    let _until_read = permit;
+                    (batch.read_out(&*read), batch)
+                })));
+            }
             None => {
-                self.under_way.push_back(Work::Done(batch.read(&*read)));
-                self.give_turn(batch.bytes.len()).await;
+                self.under_way.push_back(Work::Done(self.batch.read_out(&*self.read)));
+                self.give_turn(len).await;
             }
         }
         Ok(())
@@ -149,7 +161,10 @@ impl<T: Send + 'static> Pipeline<T> {
                 None => return Ok(()),
                 Some(Work::Done(done)) => std::mem::take(done),
                 Some(Work::Begun(work)) if waits || work.is_finished() => match work.await {
-                    Ok(done) => done,
+                    Ok((done, batch)) => {
+                        self.spare.push(batch);
+                        done
+                    }
                     Err(error) => match error.try_into_panic() {
                         Ok(panic) => resume_unwind(panic),
                         Err(error) => {
@@ -199,7 +214,7 @@ impl Batch {
     fn push(&mut self, piece: &[u8], position: u64) {
         if self.ends.is_empty() {
             self.first = position;
-            self.bytes.reserve(BATCH_LEN);
+            self.bytes.reserve(KEPT_LEN);
         }
         self.bytes.extend_from_slice(piece);
         self.ends.push(self.bytes.len());
@@ -213,10 +228,18 @@ impl Batch {
         self.bytes.len() >= BATCH_LEN || self.ends.len() >= BATCH_PIECES
     }
 
-    fn read<T>(&self, read: &(dyn Fn(&[u8], u64) -> T + Send + Sync)) -> Vec<T> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        let pieces = starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end]);
-        pieces.zip(self.first..).map(|(piece, position)| read(piece, position)).collect()
+    /// Reads all pieces, and is empty then.
+    fn read_out<T>(&mut self, read: &(dyn Fn(&[u8], u64) -> T + Send + Sync)) -> Vec<T> {
+        let mut done = Vec::with_capacity(self.ends.len());
+        let mut start = 0;
+        for (&end, position) in self.ends.iter().zip(self.first..) {
+            done.push(read(&self.bytes[start..end], position));
+            start = end;
+        }
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_LEN);
+        self.ends.clear();
+        done
     }
 }
 

@@ -1,5 +1,7 @@
 //! PURE. Finds where one JSON value ends, however its bytes are cut into chunks.
 
+use crate::client::json::block::{self, Block};
+
 /// A scan over one JSON value. It looks at each byte once, keeps nothing of them and does not recurse.
 ///
 /// It is no validator: brackets are counted, not matched. Whoever takes the value parses it.
@@ -38,6 +40,62 @@ impl ValueScan {
 
     /// Scans on. Where the value ends within `bytes`, the number of bytes that belong to it.
     pub(crate) fn scan(&mut self, bytes: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        // What is no container is short, and what is one begins with a byte of its own.
+        if self.depth == 0 {
+            match (self.mode, bytes.first()) {
+                (Mode::Container, Some(b'{' | b'[')) => (self.depth, at) = (1, 1),
+                _ => return self.scan_bytes(bytes),
+            }
+        }
+        while let Some(block) = bytes[at..].first_chunk() {
+            if let Some(len) = self.scan_block(block) {
+                return Some(at + len);
+            }
+            at += block::LEN;
+        }
+        self.scan_bytes(&bytes[at..]).map(|len| at + len)
+    }
+
+    /// Scans on in a container, a block at once: brackets outside strings are counted, and looked at one by one only
+    /// where there are enough of them to end the value.
+    #[inline]
+    fn scan_block(&mut self, bytes: &[u8; block::LEN]) -> Option<usize> {
+        let block = Block::of(bytes);
+        let (escaped, goes_on) = block.escaped(self.mode == Mode::Escape);
+        let text = block.text(escaped, if self.mode == Mode::Container { 0 } else { u64::MAX });
+        if block.backslashes & !text != 0 {
+            // This is no JSON: outside strings a backslash is a byte as others, here as there.
+            return self.scan_bytes(bytes);
+        }
+        let (opens, closes) = (block.opens & !text, block.closes & !text);
+        self.mode = match text >> (block::LEN - 1) == 1 {
+            true if goes_on => Mode::Escape,
+            true => Mode::Text,
+            false => Mode::Container,
+        };
+        if closes.count_ones() < self.depth {
+            self.depth = self.depth.saturating_add(opens.count_ones()) - closes.count_ones();
+            return None;
+        }
+        let mut brackets = opens | closes;
+        while brackets != 0 {
+            let at = brackets.trailing_zeros();
+            brackets &= brackets - 1;
+            if opens >> at & 1 == 1 {
+                self.depth = self.depth.saturating_add(1);
+            } else {
+                self.depth -= 1;
+                if self.depth == 0 {
+                    return Some(at as usize + 1);
+                }
+            }
+        }
+        None
+    }
+
+    /// Scans on byte by byte, but for strings.
+    fn scan_bytes(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < bytes.len() {
             match self.mode {
@@ -139,6 +197,17 @@ mod tests {
                 None => scan.scan(&bytes[cut..]).map(|end| end + cut),
             };
             prop_assert_eq!(pieces, whole(bytes));
+        }
+
+        #[test]
+        fn blocks_and_bytes_scan_alike(text in "[\\[{]([\\[\\]{}\"a-f]|\\\\|[a-z:, ]{1,20}){0,200}") {
+            let bytes = text.as_bytes();
+            let (mut blocks, mut naive) = (ValueScan::begin(bytes[0]).unwrap(), ValueScan::begin(bytes[0]).unwrap());
+            let ends = (blocks.scan(bytes), naive.scan_bytes(bytes));
+            prop_assert_eq!(ends.0, ends.1);
+            if ends.0.is_none() {
+                prop_assert_eq!((blocks.depth, blocks.mode), (naive.depth, naive.mode));
+            }
         }
 
         #[test]

@@ -6,6 +6,7 @@ use kubewire_indexer::{Id, Meta};
 use kubewire_listwatch::fuzzing::{read_line, split_lines};
 use kubewire_listwatch::{Packed, RequestError, WatchEvent};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::pieces;
 
@@ -53,7 +54,10 @@ pub fn check(input: Input<'_>) {
         let _ = read_line::<Packed<Thing>>(line);
         // With a blank in front it is not guessed.
         let slow = read_line::<Arc<Thing>>(&[b" ", line].concat());
-        assert_eq!(words(&quick), words(&slow));
+        // Into what is skipped the quick way does not look: it may take what is no JSON there.
+        if serde_json::from_slice::<IgnoredAny>(line).is_ok() {
+            assert_eq!(words(&quick), words(&slow));
+        }
     }
 }
 

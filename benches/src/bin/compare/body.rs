@@ -8,12 +8,15 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
-use http::{Request, Response};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Request, Response};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use kube_client::Client;
 use kube_client::client::Body;
 use tower::service_fn;
+
+use crate::representation::Wire;
 
 /// The pieces in which a body comes: as large as a connection reads at once.
 const CHUNK_LEN: usize = 64 * 1024;
@@ -30,11 +33,13 @@ pub(crate) enum Source {
 type Frames = BoxStream<'static, io::Result<Frame<Bytes>>>;
 
 /// A client of such a server.
-pub(crate) fn client(source: Source) -> Client {
+pub(crate) fn client(source: Source, wire: Wire) -> Client {
     let answer = move |request: Request<Body>| {
         let is_watch = request.uri().query().is_some_and(|query| query.contains("watch="));
         let frames = if is_watch { stream::pending().boxed() } else { frames(source.clone()) };
-        async move { Ok::<_, Infallible>(Response::new(StreamBody::new(frames))) }
+        let mut response = Response::new(StreamBody::new(frames));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(wire.media_type()));
+        async move { Ok::<_, Infallible>(response) }
     };
     Client::new(service_fn(answer), "default")
 }

@@ -11,6 +11,7 @@ use anyhow::Context;
 use k8s_openapi::api::core::v1::Pod;
 use kubewire_indexer::{Indexer, Object, ObjectKey};
 use kubewire_informer::ResourceEventHandlerFuncs;
+use kubewire_listwatch::Json;
 use kubewire_ratelimit::default_controller_rate_limiter;
 use kubewire_workqueue::RateLimitingQueue;
 use serde_json::Value;
@@ -19,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::flags::{Defaults, Flags};
 use crate::line::{Line, percentiles, rounded};
 use crate::process::{cpu_seconds, status};
+use crate::representation::Wire;
 use crate::runtime::runtime;
 use crate::sample::expect;
 use crate::server;
@@ -58,7 +60,8 @@ struct Update {
 pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
     let n: usize = flags.get("n")?;
     let queue = Queue::new(default_controller_rate_limiter());
-    let informer = runtime().block_on(async { server::informer::<Arc<Pod>>(server::connect(flags).await?, flags) })?;
+    let informer =
+        runtime().block_on(async { server::informer::<Arc<Pod>, Json>(server::connect(flags).await?, flags) })?;
     let add = || {
         let queue = queue.clone();
         move |key| queue.add(key)
@@ -187,7 +190,7 @@ fn print(flags: &Flags, seen: &Seen, written: &Value, updates: &[Update], cpu: f
     }
     Line::new("e2e")
         .with("representation", "typed")
-        .with_all(server::wire(flags)?)
+        .with_all(server::wire(flags, Wire::Json)?)
         .with("qps", flags.get::<f64>("qps")?)
         .with("n", n)
         .with("processed", from_sent.len())

@@ -9,7 +9,7 @@ use crate::body::{Source, client};
 use crate::flags::{Defaults, Flags};
 use crate::line::rounded;
 use crate::process::{reset_peak, status};
-use crate::representation::{PodForm, chosen, list_watch};
+use crate::representation::{PodForm, Speaks, Wire, chosen, list_watch};
 use crate::runtime::runtime;
 use crate::sample::{bench, expect, fail, measure};
 
@@ -28,21 +28,21 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
         }
         file => Bytes::from(fs::read(file)?),
     };
-    for representation in chosen(flags)? {
+    for representation in chosen(flags, Wire::of_file(flags.text("f")))? {
         let stripped = if transform { "-no-managed-fields" } else { "" };
-        let case = format!("list-decode/{}/{}{stripped}", representation.codec, representation.name);
+        let case = format!("list-decode/{}/{}{stripped}", representation.wire.name(), representation.name);
         (representation.list_decode)(&case, &body, transform, repeat);
     }
     Ok(())
 }
 
-pub(crate) fn case<O: PodForm>(case: &str, body: &Bytes, transform: bool, repeat: usize) {
+pub(crate) fn case<O: PodForm, C: Speaks<O>>(case: &str, body: &Bytes, transform: bool, repeat: usize) {
     let resident = reset_peak();
-    let n = decode::<O>(body, transform).len();
+    let n = decode::<O, C>(body, transform).len();
     let peak_extra = status("VmHWM") - resident;
     bench(case, n, repeat, || {
         let mut items = Vec::new();
-        let sample = measure(|| items = decode::<O>(body, transform));
+        let sample = measure(|| items = decode::<O, C>(body, transform));
         expect("decoded", items.len(), n);
         let rate = body.len() as f64 / 1e6 / sample.wall.as_secs_f64();
         sample.with("bytes", body.len()).with("mb_per_s", rounded(rate)).with("peak_extra_bytes", peak_extra)
@@ -50,9 +50,9 @@ pub(crate) fn case<O: PodForm>(case: &str, body: &Bytes, transform: bool, repeat
 }
 
 /// The whole way of a list but for the connection: the body arrives in pieces, and is decoded item by item.
-fn decode<O: PodForm>(body: &Bytes, transform: bool) -> Vec<O> {
+fn decode<O: PodForm, C: Speaks<O>>(body: &Bytes, transform: bool) -> Vec<O> {
     runtime().block_on(async {
-        let pods = list_watch::<O>(client(Source::Bytes(body.clone())), transform);
+        let pods = list_watch::<O, C>(client(Source::Bytes(body.clone()), C::WIRE), transform);
         let mut items = Vec::new();
         let mut each = |item| match item {
             Ok(item) => items.push(item),

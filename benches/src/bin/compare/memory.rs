@@ -13,7 +13,7 @@ use crate::counting::{self, Counts};
 use crate::flags::{Defaults, Flags};
 use crate::line::{Line, rounded};
 use crate::process::{heap_bytes, reset_peak, settle, status};
-use crate::representation::{PodForm, chosen, list_watch};
+use crate::representation::{PodForm, Speaks, Wire, chosen, list_watch};
 use crate::runtime::runtime;
 use crate::sample::{expect, fail};
 
@@ -34,7 +34,7 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
         }
         file => Path::new(file),
     };
-    for representation in chosen(flags)? {
+    for representation in chosen(flags, Wire::of_file(flags.text("f")))? {
         (representation.memory)(representation.name, file, transform);
     }
     if file == made {
@@ -43,12 +43,12 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(crate) fn case<O: PodForm>(name: &str, file: &Path, transform: bool) {
+pub(crate) fn case<O: PodForm, C: Speaks<O>>(name: &str, file: &Path, transform: bool) {
     counting::count(true);
     let (heap, counts, resident) = (heap_bytes(), Counts::now(), reset_peak());
     let start = Instant::now();
     let (informer, running) = runtime().block_on(async {
-        let pods = list_watch::<O>(client(Source::File(file.to_owned())), transform);
+        let pods = list_watch::<O, C>(client(Source::File(file.to_owned()), C::WIRE), transform);
         let options = InformerOptions::new().indexers(Indexers::by_namespace());
         let options = options.reflector(ReflectorOptions::new().watch_list(false));
         let informer = Informer::with_options(pods, options).expect("there is one index");
@@ -68,7 +68,7 @@ pub(crate) fn case<O: PodForm>(name: &str, file: &Path, transform: bool) {
     let steady = settle();
     Line::new("memory")
         .with("representation", name)
-        .with("protobuf", false)
+        .with("protobuf", C::WIRE == Wire::Protobuf)
         .with("transform", transform)
         .with("n", n)
         .with("seconds", rounded(wall))

@@ -93,6 +93,7 @@ fn line(results: &Results, row: &Row) -> Option<String> {
 fn shown(figure: f64, member: &str) -> String {
     let (scale, units) = match member {
         _ if member.ends_with("_us") => return format!("{figure:.0} us"),
+        "cpu_s" => return format!("{figure:.2} s"),
         _ if member.contains("bytes") => (1000.0, ["B", "kB", "MB", "GB"]),
         _ => (1000.0, ["ns", "us", "ms", "s"]),
     };
@@ -130,7 +131,8 @@ fn bars(results: &Results, rows: &[Row]) -> Vec<Bar> {
         let own = [(OURS, row.ours)];
         for (program, case) in own.iter().chain(row.peers) {
             let form = case.rsplit('/').next().unwrap_or_default();
-            let label = format!("{program}, {form}");
+            let codec = if case.contains("/protobuf/") { ", protobuf" } else { "" };
+            let label = format!("{program}, {form}{codec}");
             if let Some(value) = results.figure(program, case, row.member)
                 && bars.iter().all(|bar| bar.label != label)
             {

@@ -125,6 +125,24 @@ pub(crate) const TIMES: &[Row] = &[
         &[(KUBE, "list-decode/json/typed"), (GO, "list-decode/json/typed")],
         0.0,
     ),
+    time(
+        "protobuf list, a pod, typed",
+        "list-decode/protobuf/typed-no-managed-fields",
+        &[(GO, "list-decode/protobuf/typed")],
+        15.0 / 20.9,
+    ),
+    time(
+        "protobuf list, six fields",
+        "list-decode/protobuf/small-no-managed-fields",
+        &[(GO, "list-decode/protobuf/typed")],
+        3.0 / 20.9,
+    ),
+    time(
+        "protobuf list, packed",
+        "list-decode/protobuf/packed-no-managed-fields",
+        &[(GO, "list-decode/protobuf/typed")],
+        3.0 / 20.9,
+    ),
 ];
 
 /// Delayed keys, which are more than one figure.
@@ -148,6 +166,9 @@ pub(crate) const DELAYED: &[Row] = &[
 const PEERS_MEMORY: &[(&str, &str)] =
     &[(GO, "memory/json/typed-no-managed-fields"), (KUBE, "memory/json/typed-no-managed-fields")];
 
+const PEERS_MEMORY_PROTOBUF: &[(&str, &str)] =
+    &[(GO, "memory/protobuf/typed-no-managed-fields"), (KUBE, "memory/json/typed-no-managed-fields")];
+
 /// Bytes of a cached pod.
 pub(crate) const MEMORY: &[Row] = &[
     size(
@@ -167,6 +188,27 @@ pub(crate) const MEMORY: &[Row] = &[
     size("cached pod, packed", "heap_bytes_per_item", "memory/json/packed", PEERS_MEMORY, 5.5 / 12.7),
     size("cached pod, zipped", "heap_bytes_per_item", "memory/json/zipped", PEERS_MEMORY, 1.3 / 12.7),
     size("cached pod, six fields", "heap_bytes_per_item", "memory/json/small", PEERS_MEMORY, 0.4 / 12.7),
+    size(
+        "cached pod of protobuf, typed, without managedFields",
+        "heap_bytes_per_item",
+        "memory/protobuf/typed-no-managed-fields",
+        PEERS_MEMORY_PROTOBUF,
+        0.0,
+    ),
+    size(
+        "cached pod of protobuf, packed",
+        "heap_bytes_per_item",
+        "memory/protobuf/packed",
+        PEERS_MEMORY_PROTOBUF,
+        3.0 / 12.7,
+    ),
+    size(
+        "cached pod of protobuf, six fields",
+        "heap_bytes_per_item",
+        "memory/protobuf/small",
+        PEERS_MEMORY_PROTOBUF,
+        0.0,
+    ),
 ];
 
 const PEERS_PEAK: &[(&str, &str)] = &[(GO, "memory/json/typed"), (KUBE, "memory/json/typed")];
@@ -184,6 +226,7 @@ pub(crate) const PEAKS: &[Row] = &[
     size("peak, packed", "peak_extra_bytes", "memory/json/packed", PEERS_PEAK, 0.0),
     size("peak, zipped", "peak_extra_bytes", "memory/json/zipped", PEERS_PEAK, 0.0),
     size("peak, six fields", "peak_extra_bytes", "memory/json/small", PEERS_PEAK, 0.0),
+    size("peak, protobuf, packed", "peak_extra_bytes", "memory/protobuf/packed", &[(GO, "memory/protobuf/typed")], 0.0),
 ];
 
 const PEERS_SYNC: &[(&str, &str)] =
@@ -195,6 +238,17 @@ pub(crate) const SYNC: &[Row] = &[
     size("first sync, six fields: time", "ns_per_op", "sync/json/small/watchlist", PEERS_SYNC, 0.0),
     size("first sync, packed: time", "ns_per_op", "sync/json/packed/watchlist", PEERS_SYNC, 0.0),
     size("first sync, zipped: time", "ns_per_op", "sync/json/zipped/watchlist", PEERS_SYNC, 0.0),
+    size("first sync, protobuf, typed: time", "ns_per_op", "sync/protobuf/typed/watchlist", PEERS_SYNC, 0.0),
+    size("first sync, protobuf, six fields: time", "ns_per_op", "sync/protobuf/small/watchlist", PEERS_SYNC, 0.0),
+    size("first sync, protobuf, packed: time", "ns_per_op", "sync/protobuf/packed/watchlist", PEERS_SYNC, 0.0),
+    size("first sync, protobuf, packed: CPU", "cpu_s", "sync/protobuf/packed/watchlist", PEERS_SYNC, 0.0),
+    size(
+        "first sync, protobuf, packed: peak memory",
+        "peak_rss_bytes",
+        "sync/protobuf/packed/watchlist",
+        PEERS_SYNC,
+        0.0,
+    ),
     size("first sync, typed: peak memory", "peak_rss_bytes", "sync/json/typed/watchlist", PEERS_SYNC, 0.0),
     size("first sync, six fields: peak memory", "peak_rss_bytes", "sync/json/small/watchlist", PEERS_SYNC, 1.0 / 15.0),
     size("first sync, packed: peak memory", "peak_rss_bytes", "sync/json/packed/watchlist", PEERS_SYNC, 1.0 / 5.0),

@@ -9,7 +9,7 @@ use kubewire_listwatch::client_from_config;
 
 use crate::flags::Flags;
 use crate::line::Members;
-use crate::representation::{PodForm, list_watch};
+use crate::representation::{PodForm, Speaks, Wire, list_watch};
 
 /// A client of the server that the flag `kubeconfig` names, by default the environment.
 pub(crate) async fn connect(flags: &Flags) -> anyhow::Result<Client> {
@@ -27,17 +27,17 @@ pub(crate) fn kubeconfig(flags: &Flags) -> String {
 }
 
 /// An informer of all pods, as a controller would have it.
-pub(crate) fn informer<O: PodForm>(client: Client, flags: &Flags) -> anyhow::Result<Informer<O>> {
-    let pods = list_watch::<O>(client, flags.get("transform")?);
+pub(crate) fn informer<O: PodForm, C: Speaks<O>>(client: Client, flags: &Flags) -> anyhow::Result<Informer<O>> {
+    let pods = list_watch::<O, C>(client, flags.get("transform")?);
     let reflector = ReflectorOptions::new().watch_list(flags.get("watchlist")?).page_size(flags.get("page")?);
     let options = InformerOptions::new().indexers(Indexers::by_namespace()).reflector(reflector);
     Ok(Informer::with_options(pods, options)?)
 }
 
 /// How the server was asked. It is never asked to compress.
-pub(crate) fn wire(flags: &Flags) -> anyhow::Result<Members> {
+pub(crate) fn wire(flags: &Flags, wire: Wire) -> anyhow::Result<Members> {
     Ok(vec![
-        ("content_type", "application/json".into()),
+        ("content_type", wire.media_type().into()),
         ("gzipped", false.into()),
         ("watchlist", flags.get::<bool>("watchlist")?.into()),
         ("transform", flags.get::<bool>("transform")?.into()),

@@ -7,24 +7,31 @@ use tokio_util::sync::CancellationToken;
 use crate::flags::{Defaults, Flags};
 use crate::line::{Line, rounded};
 use crate::process::{cpu_seconds, heap_bytes, settle, status};
-use crate::representation::{PodForm, chosen};
+use crate::representation::{PodForm, Speaks, Wire, chosen};
 use crate::runtime::runtime;
 use crate::sample::expect;
 use crate::server;
 
-pub(crate) const FLAGS: Defaults =
-    &[("kubeconfig", ""), ("as", "typed"), ("watchlist", "true"), ("page", "0"), ("transform", "false")];
+pub(crate) const FLAGS: Defaults = &[
+    ("kubeconfig", ""),
+    ("as", "typed"),
+    ("watchlist", "true"),
+    ("page", "0"),
+    ("transform", "false"),
+    ("protobuf", "false"),
+];
 
 /// Syncs once, and prints how that went.
 pub(crate) type Case = fn(name: &str, flags: &Flags) -> anyhow::Result<()>;
 
 /// One form a process: peak memory is the whole process's.
 pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
-    chosen(flags)?.into_iter().try_for_each(|representation| (representation.sync)(representation.name, flags))
+    let wire = if flags.get("protobuf")? { Wire::Protobuf } else { Wire::Json };
+    chosen(flags, wire)?.into_iter().try_for_each(|representation| (representation.sync)(representation.name, flags))
 }
 
-pub(crate) fn case<O: PodForm>(name: &str, flags: &Flags) -> anyhow::Result<()> {
-    let informer = runtime().block_on(async { server::informer::<O>(server::connect(flags).await?, flags) })?;
+pub(crate) fn case<O: PodForm, C: Speaks<O>>(name: &str, flags: &Flags) -> anyhow::Result<()> {
+    let informer = runtime().block_on(async { server::informer::<O, C>(server::connect(flags).await?, flags) })?;
     let (heap, base, cpu, start) = (heap_bytes(), status("VmRSS"), cpu_seconds(), Instant::now());
     let running = runtime().block_on(async {
         let running = informer.start(CancellationToken::new());
@@ -39,7 +46,7 @@ pub(crate) fn case<O: PodForm>(name: &str, flags: &Flags) -> anyhow::Result<()> 
     let (heap, steady) = (heap_bytes() - heap, settle());
     Line::new("sync")
         .with("representation", name)
-        .with_all(server::wire(flags)?)
+        .with_all(server::wire(flags, C::WIRE)?)
         .with("n", n)
         .with("seconds", rounded(wall.as_secs_f64()))
         .with("ns_per_op", rounded(wall.as_nanos() as f64 / n.max(1) as f64))

@@ -131,6 +131,7 @@ pub(super) fn error(text: &str) -> RequestError {
     let error = match what {
         "refused" => RequestError::new(ErrorClass::ConnectionRefused, "nobody listens"),
         "reset" => RequestError::new(ErrorClass::Transport, "reset by peer"),
+        "slow" => RequestError::new(ErrorClass::TimedOut, "no answer"),
         "truncated" => RequestError::new(ErrorClass::Truncated, "half a line"),
         "garbage" => RequestError::new(ErrorClass::Decode, "<html>"),
         status => {

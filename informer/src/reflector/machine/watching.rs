@@ -10,6 +10,9 @@ use crate::reflector::reflector_status::RestartCause;
 use crate::reflector::rules::watch_timeout;
 use crate::reflector::watch_pace::{Pace, SHORT_WATCH};
 
+/// So many watches in a row whose connection died before the answer are asked for again as they were.
+const BROKEN_OPENS_MAX: u32 = 3;
+
 /// The kind of an event, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
@@ -63,6 +66,7 @@ impl Machine {
         match (answer, attempt.kind) {
             (Ok(()), AttemptKind::Watch) => {
                 self.delay.healthy(now);
+                self.broken_opens = 0;
                 self.read(now)
             }
             (Ok(()), AttemptKind::StreamingList) => self.streaming_list_opened(now),
@@ -82,13 +86,19 @@ impl Machine {
         }
     }
 
-    /// Nobody there, or too busy: everything seen so far is still right, so the same watch is asked for again.
-    /// Anything else: a new list.
+    /// Nobody there, too busy, or a connection that died before the answer: everything seen so far is still right, so
+    /// the same watch is asked for again. Anything else: a new list; also where no connection lives long enough for a
+    /// few watches in a row, as lists may still get through.
     fn watch_refused(&mut self, now: Instant, error: &RequestError) -> Step {
         self.note_failure(ReflectorErrorKind::Watch(error.clone()), Weight::Told);
-        if is_retried_as_it_is(error) {
+        if is_like_an_end(error) {
+            self.broken_opens += 1;
+        }
+        let is_broken = is_like_an_end(error) && self.broken_opens <= BROKEN_OPENS_MAX;
+        if is_broken || is_retried_as_it_is(error) {
             self.back_off(now, error.retry_after(), Wake::Watch)
         } else {
+            self.broken_opens = 0;
             self.version_expired(error);
             self.end_cycle(now, error.retry_after())
         }

@@ -1,16 +1,16 @@
 //! PURE. Reads through the JSON text of an object once: checks its syntax, notes what identifies it, and finds what
-//! is to be cut out.
+//! is to be cut out. Into what is cut out it does not look beyond brackets and quotes.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
 
 use super::parts::{Owner, Parts};
 use super::table::NUMBER_MAX;
 use crate::client::decode::item_error;
 use crate::client::drop_fields::{DropFields, Fate};
+use crate::client::json::{Reader, Span};
 use crate::client::shaped::Types;
 use crate::client::text::Text;
 use crate::{DecodeOptions, ItemError};
@@ -24,10 +24,10 @@ pub(super) fn read<'a>(json: &'a [u8], options: &DecodeOptions) -> Result<Parts<
         return Err(fail(&"the object is too long to be packed"));
     }
     let mut parts = Parts::of(json);
-    let mut parser = serde_json::Deserializer::from_str(text);
+    let mut reader = Reader::strict(text);
     let walk =
         Walk { parts: &mut parts, place: Place::Object, drop: Some(&options.drop), types: options.types.as_ref() };
-    walk.deserialize(&mut parser).and_then(|()| parser.end()).map_err(|error| fail(&error))?;
+    walk.deserialize(&mut reader).and_then(|()| reader.end()).map_err(|error| fail(&error))?;
     Ok(parts)
 }
 
@@ -95,9 +95,9 @@ impl<'w, 'de> Walk<'w, 'de> {
 
     /// Skips a member that is to be cut out.
     fn skip<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        let value: &RawValue = map.next_value()?;
+        let Span(value) = map.next_value()?;
         let key_start = self.parts.offset(key) - 1;
-        let value_end = self.parts.offset(value.get()) + value.get().len();
+        let value_end = self.parts.offset(value) + value.len();
         self.parts.cut_member(key_start, value_end);
         Ok(())
     }

@@ -26,7 +26,7 @@ pub trait Unpack: Sized {
 
 impl<T: DeserializeOwned> Unpack for T {
     fn from_json(json: &str) -> Result<Self, ItemError> {
-        serde_json::from_str(json).or_else(|_| decode_json(json.as_bytes(), &DropFields::default(), None))
+        decode_json(json.as_bytes(), &DropFields::default(), None)
     }
 
     fn from_protobuf(message: &[u8]) -> Result<Self, ItemError> {

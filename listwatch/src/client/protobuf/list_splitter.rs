@@ -1,9 +1,8 @@
 //! PURE. Takes the items out of a list in protobuf as its bytes arrive; what remains is its metadata.
 
-use std::ops::Range;
-
 use bytes::Bytes;
 
+use crate::client::carry::{Carry, Ready};
 use crate::client::protobuf::envelope::{
     CONTENT_ENCODING, CONTENT_TYPE, MAGIC, RAW, TYPE_META, TypeMeta, refuse_encoding, refuse_other_type,
 };
@@ -13,8 +12,6 @@ use crate::client::shaped::Types;
 
 /// The bound of what a list may hold beside its items.
 const HEAD_LEN_MAX: usize = 256 << 10;
-/// A buffer larger than this is given back after the item that needed it.
-const KEPT_CAPACITY: usize = 256 << 10;
 
 /// The metadata and the items of every list message.
 const METADATA: u32 = 1;
@@ -39,10 +36,7 @@ pub(crate) struct ListSplitter {
     at: usize,
     /// Bytes in all chunks before this one.
     chunk_offset: u64,
-    /// The beginning of an item that an earlier chunk ended in; or a whole one, while it is lent out.
-    carry: Vec<u8>,
-    /// `carry` was lent out and is to be cleared.
-    lent: bool,
+    carry: Carry,
     /// The fields of the list's metadata; or a whole `Status`.
     head: Vec<u8>,
     /// A part of the envelope, while it comes.
@@ -109,12 +103,6 @@ pub(crate) enum Head {
     Status(Vec<u8>),
 }
 
-/// Where an item lies that is ready.
-enum Ready {
-    InChunk(Range<usize>),
-    InCarry,
-}
-
 impl ListSplitter {
     /// A splitter that takes items up to this length, of lists of these objects.
     pub(crate) fn new(item_len_max: usize, wanted: Option<Types>) -> Self {
@@ -124,8 +112,7 @@ impl ListSplitter {
             chunk: Bytes::new(),
             at: 0,
             chunk_offset: 0,
-            carry: Vec::new(),
-            lent: false,
+            carry: Carry::default(),
             head: Vec::new(),
             part: Vec::new(),
             kind: ListKind::List,
@@ -146,7 +133,7 @@ impl ListSplitter {
 
     /// The next item, as its bytes came; `None` where the chunk holds no further end of one.
     pub(crate) fn next_item(&mut self) -> Result<Option<&[u8]>, ListError> {
-        self.clear_lent();
+        self.carry.reclaim();
         let ready = loop {
             match self.place {
                 Place::Item(left) => match self.take_item(left) {
@@ -169,10 +156,7 @@ impl ListSplitter {
                 Place::Magic(_) | Place::Key | Place::Length(_) | Place::Number => self.step()?,
             }
         };
-        Ok(Some(match ready {
-            Ready::InChunk(range) => &self.chunk[range],
-            Ready::InCarry => &self.carry,
-        }))
+        Ok(Some(self.carry.lend(&self.chunk, ready)))
     }
 
     /// What the list held beside its items, after the last chunk.
@@ -188,7 +172,7 @@ impl ListSplitter {
     /// Bytes held beside the chunk.
     #[cfg(test)]
     pub(crate) fn held(&self) -> usize {
-        self.carry.capacity() + self.head.capacity() + self.part.capacity()
+        self.carry.held() + self.head.capacity() + self.part.capacity()
     }
 
     fn rest(&self) -> usize {
@@ -204,16 +188,6 @@ impl ListSplitter {
         }
     }
 
-    fn clear_lent(&mut self) {
-        if self.lent {
-            self.lent = false;
-            self.carry.clear();
-            if self.carry.capacity() > KEPT_CAPACITY {
-                self.carry = Vec::new();
-            }
-        }
-    }
-
     /// Takes an item to its end or to that of the chunk.
     fn take_item(&mut self, left: usize) -> Option<Ready> {
         let taken = left.min(self.rest());
@@ -221,12 +195,7 @@ impl ListSplitter {
         self.advance(taken);
         let whole = taken == left;
         self.place = if whole { Place::Key } else { Place::Item(left - taken) };
-        if whole && self.carry.is_empty() {
-            return Some(Ready::InChunk(range));
-        }
-        self.carry.extend_from_slice(&self.chunk[range]);
-        self.lent = whole;
-        whole.then_some(Ready::InCarry)
+        self.carry.take(&self.chunk, range, whole)
     }
 
     fn hold(&mut self, part: Part, len: usize) {

@@ -132,9 +132,9 @@ const WATCH_FAULTS: &[(&str, ErrorClass, bool)] = &[
     ("502 $html", ErrorClass::Unavailable, false),
     ("503", ErrorClass::Unavailable, false),
     ("504", ErrorClass::Unavailable, false),
-    ("RST", ErrorClass::Transport, false),
-    ("CUT", ErrorClass::Transport, false),
-    ("DEAD", ErrorClass::TimedOut, false),
+    ("RST", ErrorClass::Transport, true),
+    ("CUT", ErrorClass::Transport, true),
+    ("DEAD", ErrorClass::TimedOut, true),
     ("REFUSED", ErrorClass::ConnectionRefused, true),
 ];
 

@@ -40,7 +40,7 @@ mod check {
 
     pub(super) async fn a_deletion_that_only_a_list_reveals_is_told_once_with_the_last_state<O: Form>() {
         for delivery in DELIVERIES {
-            for lost in ["WATCH → ERR:410:Expired ■", "WATCH → 410", "WATCH → 500", "WATCH → RST"] {
+            for lost in ["WATCH → ERR:410:Expired ■", "WATCH → 410", "WATCH → 500", "WATCH ×4 → RST"] {
                 let server = Server::new(&format!("LIST → [x@10 y@11] rv=11\n {lost}\n LIST → [y@11] rv=40"));
                 let run = Run::<O>::with(&server, delivered(delivery));
                 run.converges_after(&["y@11"]).await;

@@ -92,8 +92,31 @@ fn nobody_there_or_too_busy_asks_for_the_same_watch_again_after_a_delay() {
 }
 
 #[test]
+fn a_connection_that_dies_before_the_answer_costs_no_list_unless_each_does() {
+    for death in ["reset", "truncated", "slow"] {
+        let mut play = watching();
+        play.lines(&format!(
+            "b12                 -> moved
+             close               -> watch 12
+             open! {death}       -> sleep
+             wait 700ms          ->
+             wait 61s            -> watch 12
+             open! {death}       -> sleep
+             wait 61s            -> watch 12
+             open                -> read
+             b13                 -> moved
+             close               -> watch 13"
+        ));
+        for _ in 0..3 {
+            play.lines(&format!("open! {death} -> sleep\nwait 61s -> watch 13"));
+        }
+        play.lines(&format!("open! {death} -> sleep\nwait 61s -> list 13"));
+    }
+}
+
+#[test]
 fn any_other_refusal_of_a_watch_leads_to_a_list_after_a_delay() {
-    for refusal in ["410/Expired", "403", "500", "503", "504/Timeout/ResourceVersionTooLarge", "reset", "garbage"] {
+    for refusal in ["410/Expired", "403", "500", "503", "504/Timeout/ResourceVersionTooLarge", "garbage"] {
         watching().lines(&format!(
             "b12                 -> moved
              close               -> watch 12

@@ -187,7 +187,7 @@ fn a_long_item_is_held_once_and_given_back() {
         assert!(splitter.held() <= 2 * item.len());
     }
     assert_eq!(lens, [3 << 20, 5]);
-    assert!(splitter.held() <= 2 * KEPT_CAPACITY, "{}", splitter.held());
+    assert!(splitter.held() <= 2 * crate::client::carry::KEPT_CAPACITY, "{}", splitter.held());
 }
 
 proptest! {

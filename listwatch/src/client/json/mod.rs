@@ -1,0 +1,16 @@
+//! JSON texts, read as serde wants it: [`Reader`] for objects, over [`block`]s where values are skipped.
+//!
+//! What it has over serde_json: a value that nobody wants is skipped by its brackets and quotes, 64 bytes at once; arrays
+//! say how long they are before they are read, so that vectors are made as long as they will be; where a value stands
+//! can be asked ([`Span`]). Whatever is rare (escapes, fractions) and whatever it refuses is left to serde_json.
+
+pub(crate) mod block;
+mod deserialize;
+mod reader;
+mod span;
+#[cfg(test)]
+mod tests;
+mod token;
+
+pub(crate) use reader::Reader;
+pub(crate) use span::Span;

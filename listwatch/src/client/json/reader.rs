@@ -1,0 +1,270 @@
+//! PURE. A place in a JSON text that goes forward value by value.
+
+use std::fmt;
+
+use super::token::{self, Word};
+use crate::client::value_scan::ValueScan;
+
+/// Containers in one another, as serde_json has it.
+const DEPTH_MAX: u8 = 128;
+/// Of arrays in more arrays than this the length is not counted beforehand, so that no byte is counted more often.
+const COUNTED_ARRAYS: u8 = 4;
+
+/// A deserializer (by `&mut`) of one JSON text, from which strings without escapes are borrowed.
+///
+/// Of a value that is skipped nothing but brackets and quotes is looked at, unless the reader is
+/// [`strict`](Self::strict): then it is JSON too.
+#[derive(Debug)]
+pub(crate) struct Reader<'de> {
+    text: &'de str,
+    /// The first byte that was not read. It stands before a whole character, wherever a string is taken from.
+    at: usize,
+    depth_left: u8,
+    arrays: u8,
+    strict: bool,
+}
+
+/// Why a text cannot be read.
+#[derive(Debug)]
+pub(crate) struct JsonError(Box<str>);
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for JsonError {}
+
+impl serde::de::Error for JsonError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self(message.to_string().into())
+    }
+}
+
+/// A string in the text.
+pub(super) enum Found<'de> {
+    Plain(&'de str),
+    /// With its quotes and its escapes.
+    Escaped(&'de str),
+}
+
+impl<'de> Reader<'de> {
+    /// A reader that does not look into what is skipped.
+    pub(crate) fn new(text: &'de str) -> Self {
+        Self { text, at: 0, depth_left: DEPTH_MAX, arrays: 0, strict: false }
+    }
+
+    /// A reader that checks what it skips, but for [`Span`](super::Span)s.
+    pub(crate) fn strict(text: &'de str) -> Self {
+        Self { strict: true, ..Self::new(text) }
+    }
+
+    /// Refuses a text that goes on.
+    pub(crate) fn end(&mut self) -> Result<(), JsonError> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.error("trailing characters")),
+        }
+    }
+
+    pub(super) fn error(&self, what: &str) -> JsonError {
+        JsonError(format!("{what} at byte {}", self.at).into())
+    }
+
+    pub(super) fn expected(&mut self, what: &str) -> JsonError {
+        match self.peek() {
+            Some(_) => self.error(&format!("expected {what}")),
+            None => self.error(&format!("EOF where {what} was expected,")),
+        }
+    }
+
+    fn rest(&self) -> &'de [u8] {
+        &self.text.as_bytes()[self.at..]
+    }
+
+    /// The next byte that is no blank; it is not taken.
+    #[inline]
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        let bytes = self.text.as_bytes();
+        while let Some(byte) = bytes.get(self.at) {
+            if !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+                return Some(*byte);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    /// Takes this byte, and blanks before it.
+    #[inline]
+    pub(super) fn take(&mut self, byte: u8, what: &str) -> Result<(), JsonError> {
+        if self.peek() != Some(byte) {
+            return Err(self.expected(what));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Goes on to the next member or element: takes the comma, or the end.
+    #[inline]
+    pub(super) fn goes_on(&mut self, first: bool, end: u8) -> Result<bool, JsonError> {
+        match self.peek() {
+            Some(byte) if byte == end => {
+                self.at += 1;
+                return Ok(false);
+            }
+            Some(b',') if !first => self.at += 1,
+            Some(_) if first => {}
+            _ => return Err(self.expected("a comma or an end")),
+        }
+        Ok(true)
+    }
+
+    /// Takes the string that begins here.
+    #[inline]
+    pub(super) fn string(&mut self) -> Result<Found<'de>, JsonError> {
+        let (start, is_plain) = self.skip_string()?;
+        Ok(match is_plain {
+            true => Found::Plain(self.slice(start, self.at - 1)),
+            false => Found::Escaped(self.slice(start - 1, self.at)),
+        })
+    }
+
+    /// Passes over the string that begins here. Where it stands behind its first quote, and whether it has no escapes.
+    #[inline]
+    fn skip_string(&mut self) -> Result<(usize, bool), JsonError> {
+        self.take(b'"', "a string")?;
+        let start = self.at;
+        self.at += token::plain_len(self.rest());
+        let bytes = self.rest();
+        match bytes.first() {
+            Some(b'"') => {
+                self.at += 1;
+                Ok((start, true))
+            }
+            Some(b'\\') => {
+                self.at += token::escaped_len(bytes).ok_or_else(|| self.error("a string that is none"))?;
+                Ok((start, false))
+            }
+            _ => Err(self.error("a control character or an end within a string")),
+        }
+    }
+
+    /// A part of the text, which begins and ends beside ASCII characters.
+    fn slice(&self, start: usize, end: usize) -> &'de str {
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    /// Takes the number that begins here: its text, and whether it is a whole one.
+    pub(super) fn number(&mut self) -> Result<(&'de str, bool), JsonError> {
+        let (len, is_whole) = token::number(self.rest()).ok_or_else(|| self.error("invalid number"))?;
+        let start = self.at;
+        self.at += len;
+        Ok((self.slice(start, self.at), is_whole))
+    }
+
+    /// Takes `null`, `true` or `false`.
+    pub(super) fn word(&mut self) -> Result<Word, JsonError> {
+        let word = token::word(self.rest()).ok_or_else(|| self.expected("a value"))?;
+        self.at += word.text().len();
+        Ok(word)
+    }
+
+    /// Enters a container: takes its first bracket.
+    pub(super) fn enter(&mut self) -> Result<(), JsonError> {
+        self.depth_left = match self.depth_left.checked_sub(1) {
+            Some(left) if left > 0 => left,
+            _ => return Err(self.error("recursion limit exceeded")),
+        };
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Enters an array, and counts its elements.
+    pub(super) fn enter_array(&mut self) -> Result<Option<usize>, JsonError> {
+        self.enter()?;
+        self.arrays += 1;
+        Ok((self.arrays <= COUNTED_ARRAYS).then(|| count(self.rest())))
+    }
+
+    pub(super) fn leave_array(&mut self) {
+        self.arrays -= 1;
+        self.leave();
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.depth_left += 1;
+    }
+
+    /// Passes over the next value.
+    pub(super) fn skip(&mut self) -> Result<(), JsonError> {
+        if self.strict { self.check() } else { self.span().map(drop) }
+    }
+
+    /// Takes the next value without looking into it.
+    pub(super) fn span(&mut self) -> Result<&'de str, JsonError> {
+        match self.peek() {
+            Some(first @ (b'{' | b'[')) => {
+                let start = self.at;
+                let end = ValueScan::begin(first).and_then(|mut scan| scan.scan(self.rest()));
+                self.at += end.ok_or_else(|| self.error("EOF in a value that began"))?;
+                Ok(self.slice(start, self.at))
+            }
+            _ => {
+                let start = self.at;
+                self.check()?;
+                Ok(self.slice(start, self.at))
+            }
+        }
+    }
+
+    /// Passes over the next value, which is to be JSON.
+    fn check(&mut self) -> Result<(), JsonError> {
+        match self.peek() {
+            Some(b'"') => self.skip_string().map(drop),
+            Some(b'-' | b'0'..=b'9') => self.number().map(drop),
+            Some(b'{') => {
+                self.enter()?;
+                let mut first = true;
+                while self.goes_on(first, b'}')? {
+                    first = false;
+                    self.skip_string()?;
+                    self.take(b':', "a colon")?;
+                    self.check()?;
+                }
+                self.leave();
+                Ok(())
+            }
+            Some(b'[') => {
+                self.enter()?;
+                let mut first = true;
+                while self.goes_on(first, b']')? {
+                    first = false;
+                    self.check()?;
+                }
+                self.leave();
+                Ok(())
+            }
+            _ => self.word().map(drop),
+        }
+    }
+}
+
+/// How many elements an array has whose first bracket is taken. Where it is none, some number.
+fn count(bytes: &[u8]) -> usize {
+    let blanks = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let (mut at, mut count) = (0, 0);
+    loop {
+        at += blanks(&bytes[at..]);
+        let scanned = bytes.get(at).and_then(|first| ValueScan::begin(*first)?.scan(&bytes[at..]));
+        let Some(len) = scanned else { return count };
+        count += 1;
+        at += len;
+        at += blanks(&bytes[at..]);
+        if bytes.get(at) != Some(&b',') {
+            return count;
+        }
+        at += 1;
+    }
+}

@@ -1,0 +1,144 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde::de::{Deserialize, DeserializeOwned, IgnoredAny};
+use serde_json::Value;
+
+use super::{Reader, Span};
+
+fn read<'de, T: Deserialize<'de>>(mut reader: Reader<'de>) -> Option<T> {
+    let value = T::deserialize(&mut reader).ok()?;
+    reader.end().is_ok().then_some(value)
+}
+
+fn loose<T: DeserializeOwned>(text: &str) -> Option<T> {
+    read(Reader::new(text))
+}
+
+#[derive(Debug, PartialEq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Shape {
+    Empty,
+    Round(u8),
+    Square { side: i8 },
+}
+
+#[derive(Debug, PartialEq, serde::Deserialize)]
+struct Whole {
+    shape: Shape,
+    name: Option<String>,
+    ratio: f64,
+    pair: (u8, bool),
+    unit: (),
+}
+
+#[test]
+fn structs_enums_and_tuples_are_read_as_by_serde_json() {
+    let whole =
+        |shape: &str| format!(r#"{{"shape":{shape},"name":null,"ratio":1,"x":[{{}}],"pair":[1,true],"unit":null}}"#);
+    for shape in
+        ["\"empty\"", "{\"round\":7}", "{\"square\":{\"side\":-1}}", "{\"round\":7,\"empty\":null}", "{}", "\"x\""]
+    {
+        let text = whole(shape);
+        assert_eq!(loose::<Whole>(&text), serde_json::from_str(&text).ok(), "{shape}");
+    }
+}
+
+#[test]
+fn an_array_says_how_long_it_is() {
+    for (text, len) in [("[]", 0), ("[ ]", 0), ("[1]", 1), (r#"[ {"a":[1,2]} , "]," ,[[3]], null ]"#, 4)] {
+        let list: Vec<Value> = loose(text).unwrap();
+        assert_eq!((list.len(), list.capacity()), (len, len), "{text}");
+    }
+    let nested: Vec<Vec<Vec<u8>>> = loose("[[[1,2,3],[]],[[4]]]").unwrap();
+    assert_eq!((nested.capacity(), nested[0].capacity(), nested[0][0].capacity()), (2, 2, 3));
+}
+
+#[test]
+fn a_span_is_the_text_of_a_value() {
+    let text = r#"{"a": {"b":"}"} ,"c":"x\"","d":-1.5 }"#;
+    let spans: BTreeMap<String, Span<'_>> = read(Reader::strict(text)).unwrap();
+    let spans: Vec<_> = spans.values().map(|Span(text)| *text).collect();
+    assert_eq!(spans, [r#"{"b":"}"}"#, r#""x\"""#, "-1.5"]);
+}
+
+#[test]
+fn what_is_skipped_is_checked_by_a_strict_reader_alone() {
+    let text = r#"{"a":[1 2,{]}"#;
+    assert!(read::<IgnoredAny>(Reader::new(text)).is_none(), "one bracket is missing");
+    let text = r#"{"a":[1 2,{]]}"#;
+    assert!(read::<IgnoredAny>(Reader::new(text)).is_some());
+    assert!(read::<IgnoredAny>(Reader::strict(text)).is_none());
+}
+
+#[test]
+fn containers_are_not_entered_without_end() {
+    for (depth, is_read) in [(100, true), (127, true), (128, false), (100_000, false)] {
+        let text = "[".repeat(depth) + &"]".repeat(depth);
+        assert_eq!(read::<Value>(Reader::new(&text)).is_some(), is_read, "{depth}");
+        assert_eq!(read::<IgnoredAny>(Reader::strict(&text)).is_some(), is_read, "{depth}");
+        assert_eq!(serde_json::from_str::<Value>(&text).is_ok(), is_read, "{depth}");
+    }
+}
+
+fn texts() -> impl Strategy<Value = String> {
+    let token = prop_oneof![
+        Just("{".to_owned()),
+        Just("}".to_owned()),
+        Just("[".to_owned()),
+        Just("]".to_owned()),
+        Just(",".to_owned()),
+        Just(":".to_owned()),
+        Just("\"a\":".to_owned()),
+        Just("null".to_owned()),
+        Just("true".to_owned()),
+        "-?[01]{1,2}(\\.[0-9]?)?([eE][+-]?[0-9]?)?",
+        "\"([a-é]|\\\\[\"\\\\/bnu0x]|\\\\u00e9){0,12}\"",
+        "[ \\n]",
+        "[\\x01\"\\\\a]",
+        "[0-9]{18,20}",
+        "-[0-9]{18,20}",
+    ];
+    proptest::collection::vec(token, 0..12).prop_map(|tokens| tokens.concat())
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        (-1000..1000_i32).prop_map(|n| Value::from(f64::from(n) / 8.0)),
+        "[a-d\"\\\\é/\\n\\x01]{0,30}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::btree_map("[ab\"é]{1,9}", inner, 0..4)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_value_is_read_as_by_serde_json(value in value(), pretty in any::<bool>()) {
+        let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
+        prop_assert_eq!(loose::<Value>(&text), Some(value));
+        for reader in [Reader::new(&text), Reader::strict(&text)] {
+            prop_assert!(read::<IgnoredAny>(reader).is_some());
+        }
+        prop_assert_eq!(read::<Span<'_>>(Reader::new(&text)).unwrap().0, text.as_str());
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused_as_by_serde_json(text in texts(), inside in any::<bool>()) {
+        let text = if inside { format!("{{\"a\":[{text}]}}") } else { text };
+        prop_assert_eq!(loose::<Value>(&text), serde_json::from_str(&text).ok(), "{}", text);
+        let checked = serde_json::from_str::<IgnoredAny>(&text).is_ok();
+        prop_assert_eq!(read::<IgnoredAny>(Reader::strict(&text)).is_some(), checked, "{}", text);
+        if checked {
+            prop_assert!(read::<IgnoredAny>(Reader::new(&text)).is_some());
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! PURE. Where strings, numbers and words end.
+
+/// How many bytes there are before the next quote, backslash or control character; eight at a time, as most strings are
+/// short.
+#[inline]
+pub(super) fn plain_len(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+    const QUOTES: u64 = u64::from_ne_bytes([b'"'; 8]);
+    const BACKSLASHES: u64 = u64::from_ne_bytes([b'\\'; 8]);
+    const BLANKS: u64 = u64::from_ne_bytes([b' '; 8]);
+    // The lowest set high bit marks the first such byte exactly; marks above it may be false.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
+
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let controls = word.wrapping_sub(BLANKS) & !word;
+        let hits = (zeros(word ^ QUOTES) | zeros(word ^ BACKSLASHES) | controls) & HIGHS;
+        if hits != 0 {
+            return index * 8 + (hits.trailing_zeros() / 8) as usize;
+        }
+    }
+    let tail = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | ..b' ')).unwrap_or(rest.len());
+    words.len() * 8 + tail
+}
+
+/// How many bytes of a string are left, its last quote among them, where those up to a backslash are taken; `None` where
+/// an escape is none, or there is no end.
+pub(super) fn escaped_len(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += plain_len(&bytes[at..]);
+        match bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += escape_len(&bytes[at..])?,
+            _ => return None,
+        }
+    }
+}
+
+/// The length of the escape that stands here.
+fn escape_len(bytes: &[u8]) -> Option<usize> {
+    match bytes.get(1)? {
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),
+        b'u' => bytes.get(2..6)?.iter().all(u8::is_ascii_hexdigit).then_some(6),
+        _ => None,
+    }
+}
+
+/// A number: its length, and whether it is a whole one.
+pub(super) fn number(bytes: &[u8]) -> Option<(usize, bool)> {
+    let digits = |at: usize| bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let start = usize::from(bytes.first() == Some(&b'-'));
+    let whole = digits(start);
+    if whole == 0 || whole > 1 && bytes[start] == b'0' {
+        return None;
+    }
+    let mut at = start + whole;
+    let mut is_whole = true;
+    if bytes.get(at) == Some(&b'.') {
+        let fraction = digits(at + 1);
+        if fraction == 0 {
+            return None;
+        }
+        (at, is_whole) = (at + 1 + fraction, false);
+    }
+    if let Some(b'e' | b'E') = bytes.get(at) {
+        at += 1 + usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+        let exponent = digits(at.min(bytes.len()));
+        if exponent == 0 {
+            return None;
+        }
+        (at, is_whole) = (at + exponent, false);
+    }
+    Some((at, is_whole))
+}
+
+/// The word that a value which is neither string, number nor container can be.
+pub(super) fn word(bytes: &[u8]) -> Option<Word> {
+    [Word::Null, Word::True, Word::False].into_iter().find(|word| bytes.starts_with(word.text().as_bytes()))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    Null,
+    True,
+    False,
+}
+
+impl Word {
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::True => "true",
+            Self::False => "false",
+        }
+    }
+}
