@@ -14,8 +14,8 @@ use crate::{Encoded, ItemError};
 /// and `Zipped` objects, whose `decode` keeps nothing.
 ///
 /// It pays where the same state of the same object is decoded several times within a short time: by several handlers
-/// or workers of one informer, or for a few objects that many others refer to. A hit costs a lock and a hash, some
-/// 100 ns; a miss costs this beside decoding, 40 to 100 us for a pod. It does not pay for a worker that decodes each state of an
+/// or workers of one informer, or for a few objects that many others refer to. A hit costs a lock and a hash, less
+/// than a hundredth of decoding a pod; a miss costs this beside decoding. It does not pay for a worker that decodes each state of an
 /// object once, nor with many more objects in use than it has room for: [`counts`](Self::counts) tells.
 ///
 /// Each entry takes what the decoded object does, some 30 kB for a pod, until others take its place: the second chance
