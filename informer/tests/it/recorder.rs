@@ -40,16 +40,22 @@ impl Recorder {
 
     /// What the log says there is. Fails where the log contradicts itself.
     pub(crate) fn replay(&self) -> BTreeMap<ObjectKey, Pod> {
-        let mut store: BTreeMap<ObjectKey, Pod> = BTreeMap::new();
+        self.present().into_iter().map(|(key, object)| (key, object.read())).collect()
+    }
+
+    /// The same, without a look into the objects.
+    pub(crate) fn present(&self) -> BTreeMap<ObjectKey, PodRef> {
+        let mut store: BTreeMap<ObjectKey, PodRef> = BTreeMap::new();
         for notification in &*self.log.lock() {
             match notification {
                 Notification::Added { object, .. } => {
-                    let before = store.insert(object.key(), object.read());
+                    let before = store.insert(object.key(), object.clone());
                     assert!(before.is_none(), "{object:?} was added twice");
                 }
                 Notification::Updated { old, new } => {
-                    let before = store.insert(new.key(), new.read());
-                    assert_eq!(before, Some(old.read()), "updated from a state that was not told");
+                    let before = store.insert(new.key(), new.clone());
+                    let before = before.as_ref().map(Object::id);
+                    assert_eq!(before, Some(old.id()), "updated from a state that was not told");
                 }
                 Notification::Deleted(deleted) => {
                     assert!(store.remove(&deleted.key()).is_some(), "{deleted:?} was deleted and never added");

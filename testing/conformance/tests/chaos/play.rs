@@ -6,13 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_pb::api::core::v1 as pb;
 use kube_client::{Client, Config};
-use kube_core::Resource;
+use kube_core::{ApiResource, DynamicObject, PartialObjectMeta, Resource};
 use kubewire_apiserver::{ApiServer, RecordedRequest, Verb};
-use kubewire_indexer::{Meta, Object};
+use kubewire_indexer::{Meta, Object, ObjectId};
 use kubewire_informer::reflector::ReflectorOptions;
 use kubewire_informer::{Delivery, InformerOptions};
-use kubewire_listwatch::{Decode, Json, Limits, ListWatch, Packed, Represented, Timeouts, client_from_config};
+use kubewire_listwatch::{
+    Codec, Json, Limits, ListWatch, Packed, Pb, Protobuf, ProtobufOrJson, Timeouts, Zipped, client_from_config,
+    messages,
+};
+use prost::Message;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -146,25 +153,16 @@ impl Stage {
             writers::write(server, &mut dice, weather == Weather::Stormy);
         }
         let casting = Casting { server, client, silence, is_calm: weather == Weather::Calm, digest: &digest };
-        let first = (Scope::all("configmaps"), delivery(seed));
-        let (mut acts, writing) = if (seed / 3).is_multiple_of(2) {
-            let scene = casting.scene::<Arc<ConfigMap>>(first, &mut dice);
-            casting.with_writers(scene, &restores, &stop, &mut dice)
-        } else {
-            let scene = casting.scene::<Packed<ConfigMap>>(first, &mut dice);
-            casting.with_writers(scene, &restores, &stop, &mut dice)
-        };
+        // One after the other, so that each kind of delivery meets each representation.
+        let first = Part { scope: Scope::all("configmaps"), delivery: delivery(seed), form: seed / 3 };
+        let (act, writing) = casting.cast::<ConfigMap, pb::ConfigMap>(first, Some((&restores, &stop)), &mut dice);
+        let writing = writing.expect("the first informer has them");
+        let mut acts = vec![act];
         let selection = Scope { namespace: Some("ns-1"), label: Some(("tier", "front")), resource: "configmaps" };
-        let second = (selection, any_delivery(&mut dice));
-        acts.push(match dice.chance(0.5) {
-            true => Box::new(casting.scene::<Arc<ConfigMap>>(second, &mut dice)),
-            false => Box::new(casting.scene::<Packed<ConfigMap>>(second, &mut dice)),
-        });
-        let third = (Scope::all("pods"), any_delivery(&mut dice));
-        acts.push(match dice.chance(0.5) {
-            true => Box::new(casting.scene::<Arc<Pod>>(third, &mut dice)),
-            false => Box::new(casting.scene::<Packed<Pod>>(third, &mut dice)),
-        });
+        let second = Part { scope: selection, delivery: any_delivery(&mut dice), form: dice.below(FORMS) };
+        acts.push(casting.cast::<ConfigMap, pb::ConfigMap>(second, None, &mut dice).0);
+        let third = Part { scope: Scope::all("pods"), delivery: any_delivery(&mut dice), form: dice.below(FORMS) };
+        acts.push(casting.cast::<Pod, pb::Pod>(third, None, &mut dice).0);
         assert_eq!(acts.len() as u64, INFORMERS);
         Self { server: server.clone(), dice, digest, restores, stop, silence, acts, writing: Some(writing), written: 0 }
     }
@@ -282,17 +280,60 @@ struct Casting<'a> {
 }
 
 impl Casting<'_> {
-    fn scene<O>(&self, (scope, delivery): (Scope, Delivery), dice: &mut Dice) -> Scene<O>
+    /// An informer of one representation, and writers where somebody stops them.
+    fn cast<K, M>(
+        &self,
+        part: Part,
+        writers: Option<(&Restores, &CancellationToken)>,
+        dice: &mut Dice,
+    ) -> (Box<dyn Act>, Option<Writing>)
     where
-        O: Traced + Represented + Decode<Json>,
-        O::Resource: Resource<DynamicType = ()>,
+        K: Resource<DynamicType = ()> + Meta + DeserializeOwned + Send + Sync + 'static,
+        Pb<M>: Message + Default + Meta + Send + Sync + 'static,
     {
+        match part.form % FORMS {
+            0 => self.play::<K, Arc<K>, _>(part, Json, writers, dice),
+            1 => self.play::<K, Packed<K>, _>(part, Json, writers, dice),
+            2 => self.play::<K, Packed<K>, _>(part, ProtobufOrJson, writers, dice),
+            3 => self.play::<K, Arc<Pb<M>>, _>(part, Protobuf, writers, dice),
+            4 => self.play::<K, Arc<Brief>, _>(part, Json, writers, dice),
+            5 => self.play::<K, Arc<Tags>, _>(part, Protobuf, writers, dice),
+            6 => self.play::<K, Arc<DynamicObject>, _>(part, Json, writers, dice),
+            7 => self.play::<K, Zipped<K>, _>(part, ProtobufOrJson, writers, dice),
+            8 => self.play::<K, Arc<PartialObjectMeta<K>>, _>(part.metadata_only(), Json, writers, dice),
+            _ => self.play::<K, Arc<Tags>, _>(part.metadata_only(), Protobuf, writers, dice),
+        }
+    }
+
+    fn play<K, O, C>(
+        &self,
+        part: Part,
+        codec: C,
+        writers: Option<(&Restores, &CancellationToken)>,
+        dice: &mut Dice,
+    ) -> (Box<dyn Act>, Option<Writing>)
+    where
+        K: Resource<DynamicType = ()>,
+        O: Traced,
+        C: Codec<O>,
+    {
+        let resource = ApiResource::erase::<K>(&());
+        let list_watch = ListWatch::<O>::for_resource(self.client.clone(), &resource).codec(codec);
+        let list_watch = if part.form == METADATA_ONLY { list_watch.metadata_only() } else { list_watch };
+        let scene = self.scene(part, list_watch, dice);
+        let writing = writers
+            .map(|(restores, stop)| writers::start(self.server, scene.informer(), !self.is_calm, restores, stop, dice));
+        (Box::new(scene), writing)
+    }
+
+    fn scene<O: Traced, C: Codec<O>>(&self, part: Part, list_watch: ListWatch<O, C>, dice: &mut Dice) -> Scene<O> {
+        let Part { scope, delivery, .. } = part;
         let mut timeouts = Timeouts::default();
         if self.silence {
             // Bookmarks come every 10 s.
             timeouts = timeouts.watch_idle(Duration::from_secs(25));
         }
-        let list_watch = ListWatch::<O>::all(self.client.clone()).timeouts(timeouts);
+        let list_watch = list_watch.timeouts(timeouts);
         let list_watch =
             list_watch.limits(Limits::default().line(LINE_LEN_MAX)).in_namespace(scope.namespace.unwrap_or(""));
         let selector = scope.label.map(|(name, value)| format!("{name}={value}")).unwrap_or_default();
@@ -314,17 +355,39 @@ impl Casting<'_> {
         }
         Scene::start(scope, list_watch, options, delivery == Delivery::InOrder, traces, dice, self.digest)
     }
+}
 
-    fn with_writers<O: Object>(
-        &self,
-        scene: Scene<O>,
-        restores: &Restores,
-        stop: &CancellationToken,
-        dice: &mut Dice,
-    ) -> (Vec<Box<dyn Act>>, Writing) {
-        let writing = writers::start(self.server, scene.informer(), !self.is_calm, restores, stop, dice);
-        (vec![Box::new(scene)], writing)
+/// What one informer of a run plays.
+#[derive(Clone, Copy)]
+struct Part {
+    scope: Scope,
+    delivery: Delivery,
+    /// Which representation, see `Casting::cast`.
+    form: u64,
+}
+
+/// How many representations there are.
+const FORMS: u64 = 10;
+/// Stands for a representation of which the server sends the metadata only.
+const METADATA_ONLY: u64 = u64::MAX;
+
+impl Part {
+    fn metadata_only(self) -> Self {
+        Self { form: METADATA_ONLY, ..self }
     }
+}
+
+/// A struct of one's own, read from JSON.
+#[derive(Debug, Deserialize, Meta)]
+struct Brief {
+    metadata: ObjectId,
+}
+
+/// A struct of one's own, read from protobuf.
+#[derive(Clone, PartialEq, Message, Meta)]
+struct Tags {
+    #[prost(message, required, tag = "1")]
+    metadata: messages::LabeledId,
 }
 
 /// An object that can be followed without being held.
@@ -343,6 +406,14 @@ where
     Self: Object,
 {
     /// There is no weak handle to it.
+    fn trace(&self, _: &Traces) {}
+}
+
+impl<K: 'static> Traced for Zipped<K>
+where
+    Self: Object,
+{
+    /// Nor here.
     fn trace(&self, _: &Traces) {}
 }
 
