@@ -1,6 +1,6 @@
 //! What serde sees of a reader.
 
-use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
+use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
@@ -15,7 +15,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         match self.peek() {
             Some(b'"') => match self.string()? {
                 Found::Plain(text) => visitor.visit_borrowed_str(text),
-                Found::Escaped(text) => by_serde_json(text, visitor),
+                Found::Escaped => visitor.visit_str(self.unescaped()),
             },
             Some(b'{') => {
                 self.enter()?;
@@ -83,7 +83,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
             }
             _ => match self.string()? {
                 Found::Plain(text) => visitor.visit_enum(BorrowedStrDeserializer::new(text)),
-                Found::Escaped(_) => Err(self.error("a variant with escapes")),
+                Found::Escaped => Err(self.error("a variant with escapes")),
             },
         }
     }
@@ -152,9 +152,7 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
         }
         match self.reader.string()? {
             Found::Plain(key) => seed.deserialize(BorrowedStrDeserializer::new(key)).map(Some),
-            Found::Escaped(key) => {
-                seed.deserialize(&mut serde_json::Deserializer::from_str(key)).map(Some).map_err(JsonError::custom)
-            }
+            Found::Escaped => seed.deserialize(StrDeserializer::new(self.reader.unescaped())).map(Some),
         }
     }
 

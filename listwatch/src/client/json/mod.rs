@@ -2,7 +2,7 @@
 //!
 //! What it has over serde_json: a value that nobody wants is skipped by its brackets and quotes, 64 bytes at once; arrays
 //! say how long they are before they are read, so that vectors are made as long as they will be; where a value stands
-//! can be asked ([`Span`]). Whatever is rare (escapes, fractions) and whatever it refuses is left to serde_json.
+//! can be asked ([`Span`]). What is rare (fractions) and whatever it refuses is left to serde_json.
 
 pub(crate) mod block;
 mod deserialize;

@@ -22,6 +22,8 @@ pub(crate) struct Reader<'de> {
     depth_left: u8,
     arrays: u8,
     strict: bool,
+    /// What the last string with escapes stands for.
+    unescaped: String,
 }
 
 /// Why a text cannot be read.
@@ -45,14 +47,14 @@ impl serde::de::Error for JsonError {
 /// A string in the text.
 pub(super) enum Found<'de> {
     Plain(&'de str),
-    /// With its quotes and its escapes.
-    Escaped(&'de str),
+    /// It holds escapes, without which [`Reader::unescaped`] has it.
+    Escaped,
 }
 
 impl<'de> Reader<'de> {
     /// A reader that does not look into what is skipped.
     pub(crate) fn new(text: &'de str) -> Self {
-        Self { text, at: 0, depth_left: DEPTH_MAX, arrays: 0, strict: false }
+        Self { text, at: 0, depth_left: DEPTH_MAX, arrays: 0, strict: false, unescaped: String::new() }
     }
 
     /// A reader that checks what it skips, but for [`Span`](super::Span)s.
@@ -127,8 +129,18 @@ impl<'de> Reader<'de> {
         let (start, is_plain) = self.skip_string()?;
         Ok(match is_plain {
             true => Found::Plain(self.slice(start, self.at - 1)),
-            false => Found::Escaped(self.slice(start - 1, self.at)),
+            false => {
+                self.unescaped.clear();
+                let unescaped = token::unescape(self.slice(start, self.at), &mut self.unescaped);
+                unescaped.ok_or_else(|| self.error("half a pair of surrogates"))?;
+                Found::Escaped
+            }
         })
+    }
+
+    /// The last string that held escapes, without them.
+    pub(super) fn unescaped(&self) -> &str {
+        &self.unescaped
     }
 
     /// Passes over the string that begins here. Where it stands behind its first quote, and whether it has no escapes.

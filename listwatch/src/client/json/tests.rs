@@ -72,6 +72,22 @@ fn what_is_skipped_is_checked_by_a_strict_reader_alone() {
 }
 
 #[test]
+fn escapes_stand_for_what_serde_json_takes_them_for() {
+    let texts = [
+        r#""\u00e9\ud83d\ude00\"\\\/\b\f\n\r\tx""#,
+        r#""\ud83d""#,
+        r#""\ud83dx""#,
+        r#""\ud83d\u0041""#,
+        r#""\ude00\ud83d""#,
+    ];
+    for text in texts {
+        assert_eq!(loose::<String>(text), serde_json::from_str(text).ok(), "{text}");
+        let map = format!(r#"{{{text}:{text}}}"#);
+        assert_eq!(loose::<Value>(&map), serde_json::from_str(&map).ok(), "{map}");
+    }
+}
+
+#[test]
 fn containers_are_not_entered_without_end() {
     for (depth, is_read) in [(100, true), (127, true), (128, false), (100_000, false)] {
         let text = "[".repeat(depth) + &"]".repeat(depth);

@@ -48,6 +48,38 @@ fn escape_len(bytes: &[u8]) -> Option<usize> {
     }
 }
 
+/// Adds what a string stands for, which begins behind its first quote and ends with its last; `None` where it holds half
+/// a pair of surrogates.
+pub(super) fn unescape(mut text: &str, into: &mut String) -> Option<()> {
+    while let Some(at) = text.find(['\\', '"']).filter(|at| text.as_bytes()[*at] == b'\\') {
+        into.push_str(&text[..at]);
+        let escape = &text[at..];
+        let (char, len) = match escape.as_bytes().get(1)? {
+            b'b' => ('\u{8}', 2),
+            b'f' => ('\u{c}', 2),
+            b'n' => ('\n', 2),
+            b'r' => ('\r', 2),
+            b't' => ('\t', 2),
+            b'u' => unicode(escape)?,
+            itself => (char::from(*itself), 2),
+        };
+        into.push(char);
+        text = escape.get(len..)?;
+    }
+    into.push_str(text.strip_suffix('"')?);
+    Some(())
+}
+
+/// The character that one escape by number stands for, or two, and their length.
+fn unicode(escape: &str) -> Option<(char, usize)> {
+    let unit = |at: usize| u16::from_str_radix(escape.get(at..at + 6)?.strip_prefix("\\u")?, 16).ok();
+    let first = unit(0)?;
+    match char::from_u32(first.into()) {
+        Some(char) => Some((char, 6)),
+        None => Some((char::decode_utf16([first, unit(6)?]).next()?.ok()?, 12)),
+    }
+}
+
 /// A number: its length, and whether it is a whole one.
 pub(super) fn number(bytes: &[u8]) -> Option<(usize, bool)> {
     let digits = |at: usize| bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
