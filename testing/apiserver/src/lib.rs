@@ -48,8 +48,8 @@
 //! - No controllers, no scheduler, no kubelet, no garbage collector: a deployment makes no pods, and what an object owns
 //!   stays when it goes. Only two things happen by themselves: a pod on a node that is deleted is gone when its grace period
 //!   is over, and a namespace that is deleted takes with it what is in it.
-//! - No admission, no defaulting but of what clients and printers count on, no validation but of metadata and of types: a
-//!   pod without containers is taken.
+//! - No admission, no defaulting but of what clients and printers count on, no validation but of metadata, of types, and
+//!   of leases and events: a pod without containers is taken.
 //! - No server-side apply (415), no `managedFields` but those that a client sends, no watches of single paths (`/watch/…`), no
 //!   subresources but `status`.
 //! - Answers are JSON, or protobuf where a client asks for it: of the built-in resources, and of the metadata of all.

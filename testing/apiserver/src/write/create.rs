@@ -3,7 +3,7 @@
 use kubewire_indexer::ObjectKey;
 use serde_json::{Value, json};
 
-use super::{Target, Written, check_shape, defaults, meta_text, metadata, names};
+use super::{Target, Written, check_shape, defaults, meta_text, metadata, names, validation};
 use crate::status::Cause;
 use crate::store::CollectionId;
 use crate::stored::Draft;
@@ -60,6 +60,7 @@ impl World {
             object.as_object_mut().map(|members| members.remove("status"));
         }
         defaults::fill(&resource, &mut object, target.direct);
+        validation::check(&resource, None, &object)?;
         if target.dry_run {
             return Ok(Written::Dry(object));
         }

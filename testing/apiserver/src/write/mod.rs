@@ -7,6 +7,7 @@ mod names;
 #[cfg(test)]
 mod tests;
 mod update;
+mod validation;
 
 use std::sync::Arc;
 

@@ -25,7 +25,7 @@ pub(super) fn check_name(resource: &Resource, name: &str) -> Result<(), Status> 
     if causes.is_empty() { Ok(()) } else { Err(Status::invalid(resource, name, causes)) }
 }
 
-fn is_subdomain(name: &str) -> bool {
+pub(super) fn is_subdomain(name: &str) -> bool {
     name.split('.').all(is_dns_label)
 }
 

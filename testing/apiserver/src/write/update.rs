@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::create::place_in_namespace;
-use super::{Target, Written, check_shape, finalizers, meta_text, metadata};
+use super::{Target, Written, check_shape, finalizers, meta_text, metadata, validation};
 use crate::status::Cause;
 use crate::store::CollectionId;
 use crate::stored::{Draft, Stored};
@@ -56,6 +56,7 @@ impl World {
         let mut new = if target.status { with_status(&old, &mut object) } else { object };
         keep(resource, target, &old, &mut new);
         check_finalizers(resource, &target.name, &old, &new)?;
+        validation::check(resource, Some(&old), &new)?;
         metadata(&mut new).insert("resourceVersion".to_owned(), json!(stored.version.to_string()));
         if resource.generation && !target.status && wanted_differs(&old, &new) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
