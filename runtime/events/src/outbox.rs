@@ -57,6 +57,8 @@ struct Series {
     written_at: Instant,
     state: State,
     tries: u32,
+    /// A create of its present name has failed, and may have been done nevertheless.
+    may_exist: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +162,7 @@ impl Outbox {
             written_at: now,
             state: State::Idle,
             tries: 0,
+            may_exist: false,
         };
         let (series, gone) =
             self.series.get_or_insert(&key, make, |series| matches!(series.state, State::Idle | State::Heartbeat(_)));
@@ -276,17 +279,18 @@ impl Outbox {
             let Some(series) = self.series.peek_mut(&key) else { continue };
             let has_news = series.seen.count > series.written;
             let is_over = now >= after(series.last_seen, self.limits.series_finish);
+            let is_stale = now >= after(series.written_at, self.limits.series_refresh);
             match series.state {
                 State::Retry(_) => {
                     series.state = State::Ready;
                     self.ready.push_back(key);
                 }
-                _ if has_news => {
+                _ if has_news && (is_over || is_stale) => {
                     series.state = State::Ready;
                     self.ready.push_back(key);
                 }
                 // The next one is a new event.
-                _ if is_over => {
+                _ if is_over && !has_news => {
                     self.series.remove(&key);
                 }
                 _ => self.heartbeat(key),
@@ -298,14 +302,14 @@ impl Outbox {
     pub(crate) fn answer(&mut self, ticket: u64, outcome: Outcome, now: Instant) {
         let Some(Flight { key, count, is_create }) = self.in_flight.remove(&ticket) else { return };
         let Some(series) = self.series.peek_mut(&key) else { return };
-        // A create that failed may have been done nevertheless; then its name is taken by itself.
-        let is_ours = outcome == Outcome::AlreadyExists && series.tries > 0;
         match outcome {
             Outcome::Done => self.done(key, count, is_create, now),
-            Outcome::AlreadyExists if is_ours => self.done(key, 1, is_create, now),
+            // It is our own, from a try before; what that told was less, or the same.
+            Outcome::AlreadyExists if series.may_exist => self.done(key, 1, is_create, now),
             Outcome::NotFound | Outcome::AlreadyExists => {
                 series.written = 0;
                 series.name.clear();
+                series.may_exist = false;
                 series.tries += 1;
                 let gave_up = series.tries >= self.limits.tries_max;
                 self.unwritten += usize::from(!is_create);
@@ -317,6 +321,7 @@ impl Outbox {
             }
             Outcome::Refused => self.give_up(&key, outcome),
             Outcome::Failed => {
+                series.may_exist |= is_create;
                 series.tries += 1;
                 if self.is_closed || series.tries >= self.limits.tries_max {
                     return self.give_up(&key, outcome);
@@ -342,6 +347,7 @@ impl Outbox {
         series.written = count;
         series.written_at = now;
         series.tries = 0;
+        series.may_exist = false;
         let has_news = series.seen.count > count;
         let is_paced = self.api == EventsApi::EventsV1 && count > 1 && !self.is_closed;
         if has_news && !is_paced {

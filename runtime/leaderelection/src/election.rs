@@ -66,6 +66,9 @@ pub struct Election {
     phase: Phase,
     awaited: Option<Awaited>,
     next_ticket: u64,
+    /// What the wall clock showed when something was last written, and how often in a row.
+    stamped: Option<Timestamp>,
+    repeats: u64,
     stopping: Option<Stopping>,
     /// The holder that was told last.
     told: String,
@@ -213,6 +216,8 @@ impl Election {
             phase: Phase::Read,
             awaited: None,
             next_ticket: 0,
+            stamped: None,
+            repeats: 0,
             stopping: None,
             told: String::new(),
             notices: Vec::new(),
@@ -294,6 +299,8 @@ impl Election {
             if self.stopping.is_some_and(|stopping| now >= stopping.deadline) {
                 self.finish();
             }
+            let writes = matches!(self.phase, Phase::Create | Phase::Fast | Phase::Update);
+            let time = if writes { self.stamp(wall) } else { wall };
             let (request, record) = match self.phase {
                 Phase::Done => return Step::Done,
                 Phase::Rest(until) | Phase::ReleaseRest(until) if now < until => return self.wait(until),
@@ -308,7 +315,7 @@ impl Election {
                 Phase::Read | Phase::ReleaseRead => (Request::Get, None),
                 Phase::Create => {
                     // One that was deleted goes on counting, as far as it was seen.
-                    let record = self.claim(self.observed.as_ref().map(|observed| &observed.record), wall);
+                    let record = self.claim(self.observed.as_ref().map(|observed| &observed.record), time);
                     (Request::Create(record.clone()), Some(record))
                 }
                 Phase::Fast | Phase::Update | Phase::ReleaseWrite => {
@@ -320,7 +327,7 @@ impl Election {
                     let version = version.clone();
                     let record = match self.phase {
                         Phase::ReleaseWrite => released(record, wall),
-                        _ => self.claim(Some(record), wall),
+                        _ => self.claim(Some(record), time),
                     };
                     (Request::Update(Versioned { record: record.clone(), version }), Some(record))
                 }
@@ -429,7 +436,7 @@ impl Election {
             // The first conflict costs no time: somebody changed a label.
             let pause = if was_write { stopping.pause } else { stopping.pause.max(RELEASE_PAUSE) };
             stopping.pause = (pause * 2).clamp(RELEASE_PAUSE, self.settings.retry_period);
-            self.phase = Phase::ReleaseRest(after(now, pause));
+            self.phase = Phase::ReleaseRest(after(now, pause).min(stopping.deadline));
         } else if self.phase == Phase::Fast {
             self.notices.push(Notice::SlowPath);
             self.phase = Phase::Read;
@@ -473,9 +480,18 @@ impl Election {
         self.term.is_some() && !(self.settings.coordinated && wanted)
     }
 
+    /// The time to write: another one each time, also while the wall clock stands still. Else a renewal would change
+    /// nothing, and nobody would see it.
+    fn stamp(&mut self, wall: Timestamp) -> Timestamp {
+        let wall = whole_micros(wall);
+        self.repeats = if self.stamped == Some(wall) { self.repeats + 1 } else { 0 };
+        self.stamped = Some(wall);
+        wall + Duration::from_micros(self.repeats)
+    }
+
     /// The record that makes us the holder, or keeps us so.
-    fn claim(&self, before: Option<&Record>, wall: Timestamp) -> Record {
-        let time = Some(whole_micros(wall));
+    fn claim(&self, before: Option<&Record>, time: Timestamp) -> Record {
+        let time = Some(time);
         let (acquire_time, transitions) = match before {
             Some(before) if self.is_mine(before) => (before.acquire_time, before.transitions),
             Some(before) => (time, before.transitions.saturating_add(1)),

@@ -19,6 +19,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         "kubewire-controller",
         &["kubewire-indexer", "kubewire-informer", "kubewire-listwatch", "kubewire-ratelimit", "kubewire-workqueue"],
     ),
+    ("kubewire-leaderelection", &["kubewire-ratelimit"]),
+    ("kubewire-events", &["kubewire-ratelimit"]),
     ("kubewire-apiserver", &["kubewire-indexer"]),
     ("kubewire-conformance", &[]),
     ("kubewire-mutants", &[]),

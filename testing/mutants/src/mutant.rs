@@ -81,7 +81,11 @@ impl Mutant {
     /// The folder of the package that the test is in.
     pub(crate) fn package_folder(&self) -> String {
         let name = self.package.strip_prefix("kubewire-").unwrap_or(&self.package);
-        if matches!(name, "apiserver" | "conformance") { format!("testing/{name}") } else { name.to_owned() }
+        match name {
+            "apiserver" | "conformance" => format!("testing/{name}"),
+            "leaderelection" | "events" | "controller" | "webhook" => format!("runtime/{name}"),
+            _ => name.to_owned(),
+        }
     }
 
     /// The targets of the package that have tests: `lib`, and the names of its integration tests.

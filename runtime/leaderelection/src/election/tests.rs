@@ -214,6 +214,21 @@ fn steps_of_the_own_wall_clock_change_nothing() {
 }
 
 #[test]
+fn each_renewal_changes_the_record_though_the_wall_clock_stands_still() {
+    let mut bench = Bench::new(Settings::default());
+    let mut times = vec![bench.lead().renew_time];
+    let wall = bench.wall;
+    for _ in 0..5 {
+        let (_, ticket, request) = bench.until_request(secs(2)).unwrap();
+        let Request::Update(update) = request else { panic!("{request:?}") };
+        assert!(!times.contains(&update.record.renew_time), "others would not see that it was renewed");
+        times.push(update.record.renew_time);
+        bench.answer(ticket, Outcome::Written(update));
+        bench.wall = wall;
+    }
+}
+
+#[test]
 fn a_leader_renews_without_reading_and_reads_where_that_fails() {
     let mut bench = Bench::new(Settings::default());
     let record = bench.lead();
