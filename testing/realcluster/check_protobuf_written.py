@@ -80,15 +80,14 @@ def missing(ours, theirs, path=""):
 
 
 owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "0a1b", "controller": True, "blockOwnerDeletion": False}
-metadata = {"name": "x", "namespace": "default", "labels": {"b": "2", "a": ""}, "annotations": {"é": "漢"}, "ownerReferences": [owner], "finalizers": ["example.com/f"]}
-metadata["annotations"] = {"example.com/a": "é 漢"}
+metadata = {"name": "x", "namespace": "default", "labels": {"b": "2", "a": ""}, "annotations": {"example.com/a": "é 漢"}, "ownerReferences": [owner], "finalizers": ["example.com/f"]}
 container = {"name": "c", "image": "i", "ports": [{"containerPort": 80, "name": "web"}], "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}},
              "livenessProbe": {"httpGet": {"port": "web", "path": "/"}, "periodSeconds": 7}, "securityContext": {"runAsUser": 0, "privileged": False}}
 template = {"metadata": {"labels": {"a": "1"}}, "spec": {"containers": [container], "volumes": [{"name": "v", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}, {"name": "p", "projected": {"sources": [{"configMap": {"name": "m", "optional": True}}]}}]}}
 objects = [
     ("/api/v1/namespaces/default/configmaps", {"data": {"a": "é 漢", "empty": ""}, "binaryData": {"b": "AP+A"}, "immutable": False}),
     ("/api/v1/namespaces/default/secrets", {"data": {"k": "/wD+"}, "type": "Opaque"}),
-    ("/api/v1/namespaces/default/services", {"spec": {"selector": {"a": "1"}, "ports": [{"port": 80, "targetPort": "web"}, {"name": "n", "port": 81, "targetPort": 8081}], "clusterIP": "None"}}),
+    ("/api/v1/namespaces/default/services", {"spec": {"selector": {"a": "1"}, "ports": [{"name": "m", "port": 80, "targetPort": "web"}, {"name": "n", "port": 81, "targetPort": 8081}], "clusterIP": "None"}}),
     ("/apis/apps/v1/namespaces/default/deployments", {"spec": {"replicas": 0, "paused": True, "selector": {"matchLabels": {"a": "1"}, "matchExpressions": [{"key": "a", "operator": "In", "values": ["1"]}]}, "strategy": {"rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 1}}, "template": template}}),
     ("/apis/batch/v1/namespaces/default/jobs", {"spec": {"completions": 0, "suspend": True, "backoffLimit": 0, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}}),
     ("/apis/coordination.k8s.io/v1/namespaces/default/leases", {"spec": {"holderIdentity": "h", "leaseDurationSeconds": 15, "renewTime": "2026-01-02T03:04:05.600000Z"}}),

@@ -206,7 +206,7 @@ impl<O: Form> DeltaFifos<O> {
             Err(Closed) => return Answer { error: "closed".to_owned(), ..Answer::default() },
         };
         let (initial, batched) = (popped.is_initial(), popped.entries().len() > 1);
-        let deltas: Vec<Delta<O>> = popped.take_entries().into_iter().flatten().collect();
+        let deltas: Vec<Delta<O>> = popped.take_entries().flatten().collect();
         let told = deltas.iter().map(Told::of).collect();
         let error = if fail {
             "process".to_owned()
