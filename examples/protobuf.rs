@@ -54,6 +54,8 @@ async fn main() -> anyhow::Result<()> {
 /// Against a server in this process.
 async fn embedded(strict: bool) -> anyhow::Result<()> {
     let server = ApiServer::builder().pods(20).start().await?;
+    let map = serde_json::json!({"metadata": {"namespace": "default", "name": "a"}, "data": {"key": "value"}});
+    server.create("configmaps", map)?;
     compare(server.client(), strict).await
 }
 
