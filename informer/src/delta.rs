@@ -3,25 +3,25 @@
 use kubewire_indexer::{Deleted, Object, ObjectKey};
 use smallvec::{SmallVec, smallvec};
 
-use crate::{Admitted, Replacement};
+use crate::{Received, Replacement};
 
 /// One change on its way from the reflector to the store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Delta<O> {
     /// An `ADDED` event.
-    Added(Admitted<O>),
+    Added(Received<O>),
     /// A `MODIFIED` event.
-    Updated(Admitted<O>),
+    Updated(Received<O>),
     /// A `DELETED` event, or a deletion that a list has revealed (a tombstone).
     Deleted(Deleted<O>),
     /// An object of a list.
-    Replaced(Admitted<O>),
+    Replaced(Received<O>),
     /// An object that is told again, by a resync; or of a list, where
     /// [`emit_replaced`](crate::DeltaFifoOptions::emit_replaced) is off.
-    Sync(Admitted<O>),
+    Sync(Received<O>),
     /// A whole list, in [`Delivery::InOrder`](crate::Delivery::InOrder).
-    ReplacedAll(Replacement<O>),
+    ReplacedAll(Box<Replacement<O>>),
     /// A whole resync, in [`Delivery::InOrder`](crate::Delivery::InOrder).
     SyncAll,
     /// A bookmark with its version, in [`Delivery::InOrder`](crate::Delivery::InOrder).
@@ -159,5 +159,17 @@ impl<'a, O> IntoIterator for &'a Deltas<O> {
 
     fn into_iter(self) -> Self::IntoIter {
         self.list.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::Deltas;
+
+    #[test]
+    fn an_entry_with_one_delta_is_120_bytes() {
+        assert_eq!(size_of::<Deltas<Arc<()>>>(), 120);
     }
 }

@@ -208,7 +208,7 @@ pub use listener::Buffering;
 pub use metrics::{InformerLabels, InformerMetrics, MetricsProvider, set_metrics_provider};
 pub use namespaced_informers::NamespacedInformers;
 pub use notification::Notification;
-pub use reflector_store::{AdmitError, Admitted, ReflectorStore, Replacement, TransformError};
+pub use reflector_store::{AdmitError, Admitted, Received, ReflectorStore, Replacement, TransformError};
 pub use registration::{Registration, Stopped};
 pub use running_informer::RunningInformer;
 pub use status::{HandlerStatus, InformerPhase, InformerStatus};

@@ -7,7 +7,7 @@ use kubewire_indexer::{Change, Deleted, Indexer, Object, ObjectKey};
 use smallvec::{SmallVec, smallvec};
 
 use crate::notification::{Notification, Told};
-use crate::{Admitted, Delta, Deltas, Replacement};
+use crate::{Admitted, Delta, Deltas, Received, Replacement};
 
 /// Applies deltas to an indexer. The store decides what is told, not the kind of the delta: what is in the
 /// store is updated, everything else is added.
@@ -67,8 +67,8 @@ impl<O: Object> Applier<O> {
             match delta {
                 Delta::Added(item) | Delta::Updated(item) | Delta::Replaced(item) | Delta::Sync(item) => {
                     let former = if told_again { None } else { self.remember(&key, item.original_version.clone()) };
-                    changes.push(Change::Put { key, object: item.object.clone() });
-                    writes.push(Write::Put { item, former, told_again });
+                    changes.push(Change::Put { key: key.clone(), object: item.object.clone() });
+                    writes.push(Write::Put { key, item, former, told_again });
                 }
                 Delta::Deleted(deleted) => {
                     let last = match &deleted {
@@ -94,7 +94,7 @@ impl<O: Object> Applier<O> {
     /// Writes what concerns more than one object.
     fn write_whole(&mut self, delta: Delta<O>, initial: bool, tell: &mut dyn FnMut(Vec<Told<O>>)) {
         match delta {
-            Delta::ReplacedAll(list) => tell(self.replace(list, initial)),
+            Delta::ReplacedAll(list) => tell(self.replace(*list, initial)),
             Delta::SyncAll => {
                 let told = |(key, object): (ObjectKey, O)| {
                     let notification = Notification::Updated { old: object.clone(), new: object };
@@ -118,15 +118,15 @@ impl<O: Object> Applier<O> {
             let gone: HashSet<&ObjectKey> = gone.iter().map(|(key, _)| key).collect();
             self.original_versions.retain(|key, _| !gone.contains(key));
         }
-        let listed = list.items.iter().map(|item| (item.key.clone(), item.object.clone()));
+        let listed = list.items.iter().map(|item| (item.key.clone(), item.object().clone()));
         self.indexer.replace_entries(staying.into_iter().chain(listed), &list.resource_version);
         let mut told: Vec<_> = gone.into_iter().map(gone_told).collect();
         told.reserve(list.items.len());
         let mut before: HashMap<ObjectKey, O> = before.into_iter().collect();
-        for item in list.items {
-            let former = self.remember(&item.key, item.original_version.clone());
-            let old = before.insert(item.key.clone(), item.object.clone());
-            told.push(Write::Put { item, former, told_again: false }.told(old, initial));
+        for Admitted { key, received: item } in list.items {
+            let former = self.remember(&key, item.original_version.clone());
+            let old = before.insert(key.clone(), item.object.clone());
+            told.push(Write::Put { key, item, former, told_again: false }.told(old, initial));
         }
         told
     }
@@ -162,7 +162,8 @@ fn gone_told<O: Object>((key, last): (ObjectKey, O)) -> Told<O> {
 /// A write of one object, until it is known what was there before.
 enum Write<O> {
     Put {
-        item: Admitted<O>,
+        key: ObjectKey,
+        item: Received<O>,
         /// The version that the server gave to the state before, where a transform has changed it.
         former: Option<Arc<str>>,
         /// By a resync.
@@ -178,15 +179,15 @@ impl<O: Object> Write<O> {
     /// What it means for the handlers, given what was there before.
     fn told(self, before: Option<O>, initial: bool) -> Told<O> {
         match (self, before) {
-            (Self::Put { item, .. }, None) => {
+            (Self::Put { key, item, .. }, None) => {
                 let notification = Notification::Added { object: item.object, is_in_initial_list: initial };
-                Told { key: item.key, notification, resync: false }
+                Told { key, notification, resync: false }
             }
-            (Self::Put { item, former, told_again }, Some(old)) => {
+            (Self::Put { key, item, former, told_again }, Some(old)) => {
                 let former = former.as_deref().unwrap_or(old.id().resource_version);
                 // Without versions nothing proves that nothing has changed.
                 let resync = told_again || (!former.is_empty() && former == item.resource_version());
-                Told { key: item.key, notification: Notification::Updated { old, new: item.object }, resync }
+                Told { key, notification: Notification::Updated { old, new: item.object }, resync }
             }
             (Self::Delete { key, deleted }, before) => {
                 let deleted = match deleted {

@@ -61,24 +61,25 @@ pub trait ReflectorStore<O: Object>: Send + Sync + 'static {
     fn flush(&self) {}
 }
 
-/// A listed object with its key, transformed.
+/// An object with its key, transformed.
 #[derive(Clone, Debug)]
 pub struct Admitted<O> {
     pub(crate) key: ObjectKey,
+    pub(crate) received: Received<O>,
+}
+
+/// An object as it came, transformed, where its key stands elsewhere.
+#[derive(Clone, Debug)]
+pub struct Received<O> {
     pub(crate) object: O,
     /// The version that the server gave, where a transform has changed or removed it.
     pub(crate) original_version: Option<Arc<str>>,
 }
 
-impl<O: Object> Admitted<O> {
-    /// An object as it is, without any transform; an error where it has no name.
-    pub fn new(object: O) -> Result<Self, AdmitError> {
-        Ok(Self { key: object.try_key()?, object, original_version: None })
-    }
-
-    /// The key of the object as it is now, after the transform.
-    pub fn key(&self) -> &ObjectKey {
-        &self.key
+impl<O> Received<O> {
+    /// An object as it is, without any transform.
+    pub(crate) fn new(object: O) -> Self {
+        Self { object, original_version: None }
     }
 
     /// The object, after the transform.
@@ -90,10 +91,39 @@ impl<O: Object> Admitted<O> {
     pub fn into_object(self) -> O {
         self.object
     }
+}
 
+impl<O: Object> Received<O> {
     /// The version that the server gave to this state, whatever a transform made of it.
     pub fn resource_version(&self) -> &str {
         self.original_version.as_deref().unwrap_or(self.object.id().resource_version)
+    }
+}
+
+impl<O: Object> Admitted<O> {
+    /// An object as it is, without any transform; an error where it has no name.
+    pub fn new(object: O) -> Result<Self, AdmitError> {
+        Ok(Self { key: object.try_key()?, received: Received::new(object) })
+    }
+
+    /// The key of the object as it is now, after the transform.
+    pub fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    /// The object, after the transform.
+    pub fn object(&self) -> &O {
+        &self.received.object
+    }
+
+    /// The object, after the transform.
+    pub fn into_object(self) -> O {
+        self.received.object
+    }
+
+    /// The version that the server gave to this state, whatever a transform made of it.
+    pub fn resource_version(&self) -> &str {
+        self.received.resource_version()
     }
 }
 

@@ -58,7 +58,7 @@ mod tests {
     use kubewire_indexer::{Id, Meta};
 
     use super::*;
-    use crate::Admitted;
+    use crate::Received;
 
     /// Its uid.
     struct Thing(&'static str);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     fn added(uid: &'static str) -> Delta<Arc<Thing>> {
-        Delta::Added(Admitted::new(Arc::new(Thing(uid))).expect("it has a name"))
+        Delta::Added(Received::new(Arc::new(Thing(uid))))
     }
 
     fn joined(deltas: Vec<Delta<Arc<Thing>>>, coalesce: bool) -> Vec<String> {

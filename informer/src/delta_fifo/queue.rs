@@ -11,7 +11,9 @@ use crate::delta::Entries;
 use crate::latch::Latch;
 use crate::panics::panic_text;
 use crate::sync::{Mutex, Notified, Notify};
-use crate::{AdmitError, Admitted, Delivery, Deltas, KnownObjects, ReflectorStore, Replacement, TransformError};
+use crate::{
+    AdmitError, Admitted, Delivery, Deltas, KnownObjects, Received, ReflectorStore, Replacement, TransformError,
+};
 
 /// A function over every object that comes in, run once before anything else sees the object.
 pub type Transform<O> = Arc<dyn Fn(O) -> Result<O, TransformError> + Send + Sync>;
@@ -126,7 +128,7 @@ impl<O: Object> DeltaFifo<O> {
         let (key, deleted) = match deleted {
             Deleted::Known(object) => {
                 let item = self.prepare(object).inspect_err(|_| self.change(|state| state.refuse(true)))?;
-                (item.key, Deleted::Known(item.object))
+                (item.key, Deleted::Known(item.received.object))
             }
             Deleted::FinalStateUnknown { ref key, .. } => ((**key).clone(), deleted),
         };
@@ -265,7 +267,8 @@ impl<O: Object> DeltaFifo<O> {
         };
         let object = transformed.map_err(|source| AdmitError::Transform { key, source })?;
         let original_version = (object.id().resource_version != &*version).then_some(version);
-        Ok(Admitted { original_version, ..Admitted::new(object)? })
+        let Admitted { key, received } = Admitted::new(object)?;
+        Ok(Admitted { key, received: Received { original_version, ..received } })
     }
 
     fn put(&self, object: O, rule: fn(&mut State<O>, Admitted<O>)) -> Result<(), AdmitError> {
@@ -316,7 +319,7 @@ impl<O: Object> ReflectorStore<O> for DeltaFifo<O> {
         if let Ok(key) = object.try_key()
             && let Some(cached) = self.known_state(&key, object.id())
         {
-            return Ok(Admitted { key, object: cached, original_version: None });
+            return Ok(Admitted { key, received: Received::new(cached) });
         }
         self.prepare(object)
     }

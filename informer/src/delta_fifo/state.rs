@@ -22,7 +22,7 @@ use super::join::join;
 use super::outcomes::Outcomes;
 use super::versions::Versions;
 use crate::delta::Entries;
-use crate::{Admitted, Delivery, Delta, Deltas, KnownObjects, Replacement};
+use crate::{Admitted, Delivery, Delta, Deltas, KnownObjects, Received, Replacement};
 
 /// The lookup into what is stored, where there is one.
 type Known<'a, O> = Option<&'a dyn KnownObjects<O>>;
@@ -134,12 +134,12 @@ impl<O: Object> State<O> {
 
     pub(crate) fn add(&mut self, item: Admitted<O>) {
         self.populated = true;
-        self.push(item.key.clone(), Delta::Added(item));
+        self.push(item.key, Delta::Added(item.received));
     }
 
     pub(crate) fn update(&mut self, item: Admitted<O>) {
         self.populated = true;
-        self.push(item.key.clone(), Delta::Updated(item));
+        self.push(item.key, Delta::Updated(item.received));
     }
 
     /// Where deltas merge, the deletion of a key that neither waits nor is known is dropped. Without known
@@ -169,7 +169,7 @@ impl<O: Object> State<O> {
     pub(crate) fn replace(&mut self, list: Replacement<O>, known: Known<'_, O>) {
         let version = list.resource_version.clone();
         if self.delivery == Delivery::InOrder {
-            self.push_whole(Delta::ReplacedAll(list));
+            self.push_whole(Delta::ReplacedAll(Box::new(list)));
         } else {
             let missing = if list.incomplete { Vec::new() } else { self.missing(&list, known) };
             if self.delivery.merges() {
@@ -192,7 +192,7 @@ impl<O: Object> State<O> {
         if self.delivery.merges() {
             self.push_listed(items);
         } else {
-            self.garbage.extend(items.into_iter().map(Delta::Replaced));
+            self.garbage.extend(items.into_iter().map(|item| Delta::Replaced(item.received)));
         }
     }
 
@@ -208,7 +208,7 @@ impl<O: Object> State<O> {
             if !waiting.contains(&key)
                 && let Some(object) = self.known(&key, known)
             {
-                self.push(key.clone(), Delta::Sync(Admitted { key, object, original_version: None }));
+                self.push(key, Delta::Sync(Received::new(object)));
             }
         }
     }
@@ -317,9 +317,8 @@ impl<O: Object> State<O> {
 
     fn push_listed(&mut self, items: Vec<Admitted<O>>) {
         let as_sync = self.delivery.merges() && !self.emit_replaced;
-        for item in items {
-            let key = item.key.clone();
-            self.push(key, if as_sync { Delta::Sync(item) } else { Delta::Replaced(item) });
+        for Admitted { key, received } in items {
+            self.push(key, if as_sync { Delta::Sync(received) } else { Delta::Replaced(received) });
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
-use kubewire_indexer::{Deleted, Indexer};
+use kubewire_indexer::{Deleted, Indexer, ObjectKey};
 use kubewire_informer::{Delivery, Delta, DeltaFifo, DeltaFifoOptions};
 
 use crate::flags::{Defaults, Flags};
@@ -90,14 +90,17 @@ fn pop(fifo: &Fifo, pods: &[PodRef], batch: usize, known: Option<&Indexer<PodRef
         let mut counts = [0; 3];
         while counts.iter().sum::<usize>() < 3 * pods.len() {
             let Ok(mut popped) = fifo.pop_batch(batch).await else { break };
-            for delta in popped.take_entries().into_iter().flatten() {
-                match &delta {
-                    Delta::Added(_) => counts[0] += 1,
-                    Delta::Updated(_) => counts[1] += 1,
-                    Delta::Deleted(_) => counts[2] += 1,
-                    _ => {}
+            for entry in popped.take_entries() {
+                let key = entry.key().expect("each is of one pod").clone();
+                for delta in entry {
+                    match &delta {
+                        Delta::Added(_) => counts[0] += 1,
+                        Delta::Updated(_) => counts[1] += 1,
+                        Delta::Deleted(_) => counts[2] += 1,
+                        _ => {}
+                    }
+                    apply(&key, delta, known);
                 }
-                apply(delta, known);
             }
         }
         counts
@@ -108,12 +111,11 @@ fn pop(fifo: &Fifo, pods: &[PodRef], batch: usize, known: Option<&Indexer<PodRef
     }
 }
 
-fn apply(delta: Delta<PodRef>, known: Option<&Indexer<PodRef>>) {
+fn apply(key: &ObjectKey, delta: Delta<PodRef>, known: Option<&Indexer<PodRef>>) {
     match (known, delta) {
-        (Some(known), Delta::Deleted(last)) => drop(known.delete_by_key(&last.key())),
+        (Some(known), Delta::Deleted(_)) => drop(known.delete_by_key(key)),
         (Some(known), Delta::Added(item) | Delta::Updated(item)) => {
-            let key = item.key().clone();
-            drop(known.put(key, item.into_object()));
+            drop(known.put(key.clone(), item.into_object()));
         }
         _ => {}
     }

@@ -61,7 +61,8 @@ fn show(delta: &Delta<Obj>) -> String {
         Delta::Deleted(deleted) if deleted.is_final_state_unknown() => "Gone",
         Delta::Bookmark(version) => return format!("Bookmark@{version}"),
         Delta::ReplacedAll(list) => {
-            let items: Vec<_> = list.items.iter().map(|item| format!("{}@{}", item.key, item.object.version)).collect();
+            let items: Vec<_> =
+                list.items.iter().map(|item| format!("{}@{}", item.key, item.object().version)).collect();
             return format!("ReplacedAll{items:?}").replace('"', "");
         }
         delta => delta.kind(),
