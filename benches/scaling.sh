@@ -34,7 +34,7 @@ for n in 1000 10000 100000 1000000; do
         case $program/$work in */peers/priority-queue*) continue ;; esac
         echo "$(date +%T) $n $(basename "$program") $work" >&2
         # shellcheck disable=SC2086 # the words of the command
-        "$program" $work -n "$n" -repeat "$repeat" >>"$lines"
+        "$program" $work -n "$n" -repeat "$(case $work in queue-delayed*) echo 3 ;; *) echo "$repeat" ;; esac)" >>"$lines"
       done
     done <<END
 queue-cycle -workers 1
