@@ -58,11 +58,18 @@ impl fmt::Debug for Labels {
 pub trait LabelMap {
     /// The value of one label.
     fn label(&self, name: &str) -> Option<&str>;
+
+    /// All labels, in no order.
+    fn all(&self) -> Vec<(&str, &str)>;
 }
 
 impl LabelMap for Labels {
     fn label(&self, name: &str) -> Option<&str> {
         self.get(name)
+    }
+
+    fn all(&self) -> Vec<(&str, &str)> {
+        self.iter().collect()
     }
 }
 
@@ -70,17 +77,29 @@ impl LabelMap for BTreeMap<String, String> {
     fn label(&self, name: &str) -> Option<&str> {
         self.get(name).map(String::as_str)
     }
+
+    fn all(&self) -> Vec<(&str, &str)> {
+        self.iter().map(|(name, value)| (&**name, &**value)).collect()
+    }
 }
 
 impl<S: std::hash::BuildHasher> LabelMap for HashMap<String, String, S> {
     fn label(&self, name: &str) -> Option<&str> {
         self.get(name).map(String::as_str)
     }
+
+    fn all(&self) -> Vec<(&str, &str)> {
+        self.iter().map(|(name, value)| (&**name, &**value)).collect()
+    }
 }
 
 impl<M: LabelMap> LabelMap for Option<M> {
     fn label(&self, name: &str) -> Option<&str> {
         self.as_ref()?.label(name)
+    }
+
+    fn all(&self) -> Vec<(&str, &str)> {
+        self.as_ref().map(M::all).unwrap_or_default()
     }
 }
 

@@ -31,7 +31,7 @@
 //! - [`ObjectKey`]: `namespace/name`. [`Id`] is what identifies one state of an object: key, uid, version.
 //! - [`Object`]: a handle to an object, cheap to clone, as all of kubewire passes it around. It is `Arc<T>` for
 //!   every `T:` [`Meta`]: one method that gives the id.
-//! - [`ObjectId`] and [`LabeledId`]: what a struct of a few fields has as its `metadata`. [`Represents`] says which
+//! - [`ObjectId`], [`LabeledId`] and [`DetailedId`]: what a struct of a few fields has as its `metadata`. [`Represents`] says which
 //!   resource such a struct is read from.
 //! - [`Indexer`]: a store of objects under their own keys, which remembers the version that it saw last.
 //!   [`Change`] is one write of a transaction, [`Deleted`] a deletion that was seen or only concluded.
@@ -101,6 +101,7 @@ mod mutation_cache;
 mod object;
 mod object_id;
 mod object_key;
+mod owner_reference;
 mod prepared;
 mod resource;
 mod selector;
@@ -131,8 +132,9 @@ pub use list::{IntoValues, List};
 pub use lister::{Lister, NamespaceLister, NotFound};
 pub use mutation_cache::{MutationCache, MutationCacheOptions};
 pub use object::{Id, Meta, Object};
-pub use object_id::{LabeledId, Metadata, ObjectId};
+pub use object_id::{DetailedId, LabeledId, Metadata, ObjectId, Owner};
 pub use object_key::{KeyError, ObjectKey, split_key};
+pub use owner_reference::OwnerReference;
 pub use resource::Represents;
 pub use selector::{
     FieldRequirement, FieldSelector, LabelSelector, Operator, Requirement, SelectorError, validate_label_name,

@@ -1,8 +1,9 @@
-//! What the cache needs to know of an object: its id and its labels, nothing else.
+//! What the cache needs to know of an object: its id and its labels. What more a controller asks is optional.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::{KeyError, ObjectKey};
+use crate::{KeyError, ObjectKey, OwnerReference};
 
 /// What identifies an object and one state of it, borrowed from the object. Absent parts are empty strings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -65,6 +66,36 @@ pub trait Object: Clone + Send + Sync + 'static {
     fn try_key(&self) -> Result<ObjectKey, KeyError> {
         if self.id().name.is_empty() { Err(KeyError::NoName) } else { Ok(self.key()) }
     }
+
+    /// `metadata.generation`: the number of the desired state. `None` where there is
+    /// none, or where this representation does not keep it.
+    fn generation(&self) -> Option<i64> {
+        None
+    }
+
+    /// Whether the object is marked for deletion and waits for its finalizers. `false` too where this
+    /// representation does not keep it.
+    fn is_being_deleted(&self) -> bool {
+        false
+    }
+
+    /// The owners, in the order in which they stand. Cost: allocates where there are
+    /// some. Empty too where this representation does not keep them.
+    fn owners(&self) -> Vec<OwnerReference<'_>> {
+        Vec::new()
+    }
+
+    /// All labels, in no order. Cost: allocates where there are some. Empty too where this
+    /// representation does not keep them.
+    fn all_labels(&self) -> Vec<(&str, &str)> {
+        Vec::new()
+    }
+
+    /// All annotations, in no order. Cost: allocates where there are some, and may have to parse.
+    /// Empty too where this representation does not keep them.
+    fn all_annotations(&self) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+        Vec::new()
+    }
 }
 
 /// What a plain struct tells of itself, so that an `Arc` of it is an [`Object`].
@@ -85,6 +116,31 @@ pub trait Meta {
     fn key(&self) -> ObjectKey {
         self.id().key()
     }
+
+    /// `metadata.generation`: the number of the desired state. Without an implementation there is none.
+    fn generation(&self) -> Option<i64> {
+        None
+    }
+
+    /// Whether the object is marked for deletion and waits for its finalizers. Without an implementation it is not.
+    fn is_being_deleted(&self) -> bool {
+        false
+    }
+
+    /// The owners, in the order in which they stand. Without an implementation there are none.
+    fn owners(&self) -> Vec<OwnerReference<'_>> {
+        Vec::new()
+    }
+
+    /// All labels, in no order. Without an implementation there are none.
+    fn all_labels(&self) -> Vec<(&str, &str)> {
+        Vec::new()
+    }
+
+    /// All annotations, in no order. Without an implementation there are none.
+    fn all_annotations(&self) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+        Vec::new()
+    }
 }
 
 impl<T: Meta + Send + Sync + 'static> Object for Arc<T> {
@@ -98,5 +154,25 @@ impl<T: Meta + Send + Sync + 'static> Object for Arc<T> {
 
     fn key(&self) -> ObjectKey {
         Meta::key(&**self)
+    }
+
+    fn generation(&self) -> Option<i64> {
+        (**self).generation()
+    }
+
+    fn is_being_deleted(&self) -> bool {
+        (**self).is_being_deleted()
+    }
+
+    fn owners(&self) -> Vec<OwnerReference<'_>> {
+        (**self).owners()
+    }
+
+    fn all_labels(&self) -> Vec<(&str, &str)> {
+        (**self).all_labels()
+    }
+
+    fn all_annotations(&self) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+        (**self).all_annotations()
     }
 }

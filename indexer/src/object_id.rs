@@ -1,12 +1,14 @@
 //! The id of an object, owned: what a user's own struct has as its `metadata`.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use crate::{Id, LabelMap, Labels, ObjectKey};
+use crate::{Id, LabelMap, Labels, ObjectKey, OwnerReference};
 
 /// What a field can be that serves a struct as its Kubernetes `metadata`: it knows the id, and maybe the labels.
 ///
-/// `#[derive(Meta)]` asks it. [`ObjectId`] has the id alone, [`LabeledId`] the labels too; with the feature `kube`
+/// `#[derive(Meta)]` asks it. [`ObjectId`] has the id alone, [`LabeledId`] the labels too, [`DetailedId`] what a controller
+/// asks beside (owners, generation, …); with the feature `kube`
 /// the full `ObjectMeta` will do as well.
 pub trait Metadata {
     /// What identifies the object.
@@ -21,6 +23,31 @@ pub trait Metadata {
     /// The object's key. To be written only where it is at hand.
     fn key(&self) -> ObjectKey {
         self.id().key()
+    }
+
+    /// `metadata.generation`: the number of the desired state. Without an implementation there is none.
+    fn generation(&self) -> Option<i64> {
+        None
+    }
+
+    /// Whether the object is marked for deletion and waits for its finalizers. Without an implementation it is not.
+    fn is_being_deleted(&self) -> bool {
+        false
+    }
+
+    /// The owners, in the order in which they stand. Without an implementation there are none.
+    fn owners(&self) -> Vec<OwnerReference<'_>> {
+        Vec::new()
+    }
+
+    /// All labels, in no order. Without an implementation there are none.
+    fn all_labels(&self) -> Vec<(&str, &str)> {
+        Vec::new()
+    }
+
+    /// All annotations, in no order. Without an implementation there are none.
+    fn all_annotations(&self) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+        Vec::new()
     }
 }
 
@@ -118,5 +145,84 @@ impl Metadata for LabeledId {
 
     fn key(&self) -> ObjectKey {
         self.id.key()
+    }
+
+    fn all_labels(&self) -> Vec<(&str, &str)> {
+        self.labels.iter().collect()
+    }
+}
+
+/// An [`ObjectId`] with what a controller asks of an object beside it: for a struct of a few fields that is watched for its
+/// generation, its labels and annotations, or for its owner's sake.
+///
+/// With the feature `serde` it is read as an `ObjectId` is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DetailedId {
+    /// The id.
+    pub id: ObjectId,
+    /// The labels.
+    pub labels: Labels,
+    /// The annotations.
+    pub annotations: Labels,
+    /// The number of the desired state, where it is counted.
+    pub generation: Option<i64>,
+    /// Whether the object is marked for deletion.
+    pub being_deleted: bool,
+    /// The owners, in the order in which they stand.
+    pub owners: Box<[Owner]>,
+}
+
+/// An [`OwnerReference`], owned.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(::serde::Deserialize), serde(rename_all = "camelCase", default))]
+pub struct Owner {
+    /// `apps/v1`
+    pub api_version: Box<str>,
+    /// `ReplicaSet`
+    pub kind: Box<str>,
+    /// The owner's name.
+    pub name: Box<str>,
+    /// The owner's uid.
+    pub uid: Box<str>,
+    /// Whether it controls the object; absent is no.
+    pub controller: Option<bool>,
+}
+
+impl Metadata for DetailedId {
+    fn id(&self) -> Id<'_> {
+        self.id.id()
+    }
+
+    fn label(&self, name: &str) -> Option<&str> {
+        self.labels.label(name)
+    }
+
+    fn key(&self) -> ObjectKey {
+        self.id.key()
+    }
+
+    fn generation(&self) -> Option<i64> {
+        self.generation
+    }
+
+    fn is_being_deleted(&self) -> bool {
+        self.being_deleted
+    }
+
+    fn owners(&self) -> Vec<OwnerReference<'_>> {
+        let owner = |owner: &'_ Owner| -> OwnerReference<'_> {
+            OwnerReference::new(&owner.api_version, &owner.kind, &owner.name)
+                .uid(&owner.uid)
+                .controller(owner.controller == Some(true))
+        };
+        self.owners.iter().map(owner).collect()
+    }
+
+    fn all_labels(&self) -> Vec<(&str, &str)> {
+        self.labels.iter().collect()
+    }
+
+    fn all_annotations(&self) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+        self.annotations.iter().map(|(name, value)| (Cow::Borrowed(name), Cow::Borrowed(value))).collect()
     }
 }

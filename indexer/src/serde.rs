@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use ::serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use ::serde::ser::{Serialize, Serializer};
 
-use crate::{Id, LabeledId, Labels, ObjectId, ObjectKey};
+use crate::{DetailedId, Id, LabeledId, Labels, ObjectId, ObjectKey, Owner};
 
 impl Serialize for ObjectKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -35,6 +35,34 @@ impl<'de> Deserialize<'de> for LabeledId {
     }
 }
 
+impl<'de> Deserialize<'de> for DetailedId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OrNull(PhantomData))
+    }
+}
+
+impl<'de> FromMap<'de> for DetailedId {
+    const WHAT: &'static str = "the metadata of an object";
+
+    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let (mut parts, mut details) = (Parts::<IgnoredAny>::default(), Self::default());
+        while let Some(Text(field)) = map.next_key()? {
+            match &*field {
+                "labels" => details.labels = map.next_value()?,
+                "annotations" => details.annotations = map.next_value()?,
+                "generation" => details.generation = map.next_value()?,
+                "deletionTimestamp" => details.being_deleted = map.next_value::<Option<IgnoredAny>>()?.is_some(),
+                "ownerReferences" => {
+                    details.owners = map.next_value::<Option<Vec<Owner>>>()?.unwrap_or_default().into_boxed_slice();
+                }
+                field => parts.take(field, &mut map)?,
+            }
+        }
+        details.id = parts.id();
+        Ok(details)
+    }
+}
+
 impl<'de> Deserialize<'de> for Labels {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(OrNull(PhantomData))
@@ -51,7 +79,19 @@ struct Parts<'de, L> {
     labels: L,
 }
 
-impl<L> Parts<'_, L> {
+impl<'de, L> Parts<'de, L> {
+    /// Takes a field that belongs to the id, passes over any other.
+    fn take<A: MapAccess<'de>>(&mut self, field: &str, map: &mut A) -> Result<(), A::Error> {
+        match field {
+            "namespace" => self.namespace = map.next_value::<Text<'de>>()?.0,
+            "name" => self.name = map.next_value::<Text<'de>>()?.0,
+            "uid" => self.uid = map.next_value::<Text<'de>>()?.0,
+            "resourceVersion" => self.resource_version = map.next_value::<Text<'de>>()?.0,
+            _ => drop(map.next_value::<IgnoredAny>()?),
+        }
+        Ok(())
+    }
+
     fn id(&self) -> ObjectId {
         ObjectId::new(Id::new(&self.namespace, &self.name).uid(&self.uid).resource_version(&self.resource_version))
     }
@@ -71,12 +111,8 @@ impl<'de, L: Default + Deserialize<'de>> FromMap<'de> for Parts<'de, L> {
         let mut parts = Self::default();
         while let Some(Text(field)) = map.next_key()? {
             match &*field {
-                "namespace" => parts.namespace = map.next_value::<Text<'de>>()?.0,
-                "name" => parts.name = map.next_value::<Text<'de>>()?.0,
-                "uid" => parts.uid = map.next_value::<Text<'de>>()?.0,
-                "resourceVersion" => parts.resource_version = map.next_value::<Text<'de>>()?.0,
                 "labels" => parts.labels = map.next_value()?,
-                _ => drop(map.next_value::<IgnoredAny>()?),
+                field => parts.take(field, &mut map)?,
             }
         }
         Ok(parts)
@@ -167,6 +203,7 @@ impl<'de> Visitor<'de> for TextVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Metadata, OwnerReference};
 
     fn id(json: &str) -> Result<ObjectId, serde_json::Error> {
         serde_json::from_str(json)
@@ -200,6 +237,29 @@ mod tests {
         assert_eq!(read.labels.iter().collect::<Vec<_>>(), [("a", "2"), ("b", "3")]);
         let none: LabeledId = serde_json::from_str(r#"{"name":"n","labels":null}"#).unwrap();
         assert!(none.labels.is_empty());
+    }
+
+    #[test]
+    fn what_a_controller_asks_is_read_with_the_id_that_wants_it() {
+        let read: DetailedId = serde_json::from_str(
+            r#"{"name":"n","namespace":"a","generation":4,"deletionTimestamp":"2026-01-01T00:00:00Z","labels":{"l":"1"},
+            "annotations":{"x":"a\"b"},"finalizers":["f"],"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet",
+            "name":"web","uid":"u","controller":true,"blockOwnerDeletion":true},{"apiVersion":"v1","kind":"Node","name":"m"}]}"#,
+        )
+        .unwrap();
+        assert_eq!(read.id.key().to_string(), "a/n");
+        assert_eq!((read.generation(), read.is_being_deleted()), (Some(4), true));
+        assert_eq!(read.all_labels(), [("l", "1")]);
+        assert_eq!(read.all_annotations(), [("x".into(), "a\"b".into())]);
+        let owners = [
+            OwnerReference::new("apps/v1", "ReplicaSet", "web").uid("u").controller(true),
+            OwnerReference::new("v1", "Node", "m"),
+        ];
+        assert_eq!(read.owners(), owners);
+        let bare: DetailedId =
+            serde_json::from_str(r#"{"name":"n","generation":null,"deletionTimestamp":null,"ownerReferences":null}"#)
+                .unwrap();
+        assert_eq!(bare, DetailedId { id: bare.id.clone(), ..DetailedId::default() });
     }
 
     #[test]

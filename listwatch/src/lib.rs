@@ -180,15 +180,18 @@ pub use kubewire_indexer as indexer;
 #[cfg(feature = "client")]
 pub use kube_client;
 
+/// Who owns an object, as [`Packed`] and the messages tell it.
+#[cfg(feature = "client")]
+pub use kubewire_indexer::OwnerReference;
+
 #[cfg(feature = "zstd")]
 pub use client::Zipped;
 #[cfg(feature = "prost")]
 pub use client::messages;
 #[cfg(feature = "client")]
 pub use client::{
-    ClientOptions, Codec, Decode, DecodeOptions, Encoded, HotCache, HotCounts, Http2, Json, Limits, ListWatch,
-    OwnerReference, Packed, Protobuf, ProtobufOrJson, Protocol, Represented, ThrottleLayer, Throttled, Timeouts,
-    Unpack, client_from_config,
+    ClientOptions, Codec, Decode, DecodeOptions, Encoded, HotCache, HotCounts, Http2, Json, Limits, ListWatch, Packed,
+    Protobuf, ProtobufOrJson, Protocol, Represented, ThrottleLayer, Throttled, Timeouts, Unpack, client_from_config,
 };
 #[cfg(feature = "k8s-pb")]
 pub use client::{Pb, PbResource};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kubewire_ratelimit::{Clock, RateLimiter};
 
 use crate::metrics::{MetricsProvider, metrics_provider};
-use crate::order::{Fifo, Order};
+use crate::order::{ByAddedPriority, Fifo, Order};
 use crate::queue::Queue;
 use crate::rate_limiting::RateLimitingQueue;
 use crate::shared::Shared;
@@ -32,12 +32,19 @@ pub struct QueueBuilder<K> {
     metrics: Option<Arc<dyn MetricsProvider>>,
     clock: Clock,
     order: Box<dyn Order<K>>,
+    prioritized: bool,
 }
 
 impl<K: Eq + Hash + Clone> QueueBuilder<K> {
     /// A queue without a name, by the system's clock, first in first out; [`Queue::builder`] is the same.
     pub fn new() -> Self {
-        Self { name: String::new(), metrics: None, clock: Clock::system(), order: Box::new(Fifo::default()) }
+        Self {
+            name: String::new(),
+            metrics: None,
+            clock: Clock::system(),
+            order: Box::new(Fifo::default()),
+            prioritized: false,
+        }
     }
 
     /// The name under which its metrics run. A queue without a name has no metrics.
@@ -64,12 +71,21 @@ impl<K: Eq + Hash + Clone> QueueBuilder<K> {
         self
     }
 
+    /// A queue of keys with priorities, as controller-runtime's: highest first, as `order` has it.
+    ///
+    /// A key has one pending entry, at the highest priority that it was added with and at the earliest of its moments: an
+    /// add takes the delay of its key up, and what waits already is not delayed beside. What is added while it is processed
+    /// is an entry of its own. The metrics are told of [`depth_of`](crate::QueueMetrics::depth_of) each priority too.
+    pub fn prioritized(self, order: ByAddedPriority) -> Self {
+        Self { prioritized: true, ..self.order(order) }
+    }
+
     /// The queue.
     pub fn build(self) -> Queue<K> {
-        let Self { name, metrics, clock, order } = self;
+        let Self { name, metrics, clock, order, prioritized } = self;
         let provider = if name.is_empty() { None } else { metrics.or_else(metrics_provider) };
         let metrics = provider.map(|provider| provider.queue_metrics(&name));
-        Queue { shared: Arc::new(Shared::new(name, clock, metrics, order)) }
+        Queue { shared: Arc::new(Shared::new(name, clock, metrics, order, prioritized)) }
     }
 
     /// The queue with a limiter for [`add_rate_limited`](RateLimitingQueue::add_rate_limited).

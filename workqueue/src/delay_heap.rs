@@ -27,6 +27,8 @@ struct Node {
     /// Which of those due at the same moment came first.
     number: u64,
     slot: Slot,
+    /// Of what is added then; the highest that it was delayed with.
+    priority: i32,
 }
 
 const NOWHERE: u32 = u32::MAX;
@@ -49,8 +51,9 @@ impl DelayHeap {
         self.place(slot).map(|place| self.nodes[place].due)
     }
 
-    /// Has `slot` wait until `due`, or until its earlier moment if it waits already. O(log n).
-    pub(crate) fn insert(&mut self, slot: Slot, due: Instant) {
+    /// Has `slot` wait until `due`, or until its earlier moment if it waits already, at `priority`, or at its higher one.
+    /// O(log n).
+    pub(crate) fn insert(&mut self, slot: Slot, due: Instant, priority: i32) {
         self.inserted += 1;
         let number = self.inserted;
         match self.place(slot) {
@@ -58,33 +61,36 @@ impl DelayHeap {
                 if self.places.len() <= slot.0 as usize {
                     self.places.resize(slot.0 as usize + 1, NOWHERE);
                 }
-                self.nodes.push(Node { due, number, slot });
+                self.nodes.push(Node { due, number, slot, priority });
                 self.rise(self.nodes.len() - 1);
             }
             Some(place) if due < self.nodes[place].due => {
-                self.nodes[place] = Node { due, number, slot };
+                let priority = priority.max(self.nodes[place].priority);
+                self.nodes[place] = Node { due, number, slot, priority };
                 self.rise(place);
             }
-            Some(_) => {}
+            Some(place) => {
+                let node = &mut self.nodes[place];
+                node.priority = node.priority.max(priority);
+            }
         }
     }
 
     /// Takes out the earliest slot if it is due at `now`. O(log n).
-    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Slot, Instant)> {
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Slot, Instant, i32)> {
         let first = *self.nodes.first()?;
         (first.due <= now).then(|| {
             self.take(0);
-            (first.slot, first.due)
+            (first.slot, first.due, first.priority)
         })
     }
 
-    /// Takes out `slot`; tells whether it waited. O(log n).
-    pub(crate) fn remove(&mut self, slot: Slot) -> bool {
-        let place = self.place(slot);
-        if let Some(place) = place {
-            self.take(place);
-        }
-        place.is_some()
+    /// Takes out `slot`; answers its priority if it waited. O(log n).
+    pub(crate) fn remove(&mut self, slot: Slot) -> Option<i32> {
+        let place = self.place(slot)?;
+        let priority = self.nodes[place].priority;
+        self.take(place);
+        Some(priority)
     }
 
     /// Takes out any slot. O(1).
@@ -201,7 +207,7 @@ mod tests {
             for (number, op) in ops.into_iter().enumerate() {
                 match op {
                     Op::Insert(slot, due) => {
-                        heap.insert(Slot(slot), at(due));
+                        heap.insert(Slot(slot), at(due), 0);
                         match list.iter_mut().find(|entry| entry.2 == Slot(slot)) {
                             Some(entry) if at(due) < entry.0 => *entry = (at(due), number, Slot(slot)),
                             Some(_) => {}
@@ -210,13 +216,13 @@ mod tests {
                     }
                     Op::Remove(slot) => {
                         let known = list.iter().position(|entry| entry.2 == Slot(slot));
-                        prop_assert_eq!(heap.remove(Slot(slot)), known.is_some());
+                        prop_assert_eq!(heap.remove(Slot(slot)), known.map(|_| 0));
                         known.map(|index| list.remove(index));
                     }
                     Op::PopDue(now) => {
                         list.sort();
                         let due = list.first().filter(|entry| entry.0 <= at(now)).copied();
-                        prop_assert_eq!(heap.pop_due(at(now)), due.map(|entry| (entry.2, entry.0)));
+                        prop_assert_eq!(heap.pop_due(at(now)), due.map(|entry| (entry.2, entry.0, 0)));
                         list.retain(|entry| Some(*entry) != due);
                     }
                     Op::PopAny => {
@@ -242,12 +248,12 @@ mod tests {
         let mut heap = DelayHeap::default();
         let mut random = kubewire_ratelimit::Random::seeded(11);
         for slot in 0..100_000 {
-            heap.insert(Slot(slot), start + Duration::from_secs(1).mul_f64(random.fraction()));
+            heap.insert(Slot(slot), start + Duration::from_secs(1).mul_f64(random.fraction()), 0);
         }
         heap.validate();
         let end = start + Duration::from_secs(1);
         let mut dues = Vec::new();
-        while let Some((_, due)) = heap.pop_due(end) {
+        while let Some((_, due, _)) = heap.pop_due(end) {
             dues.push(due);
         }
         assert_eq!(dues.len(), 100_000);

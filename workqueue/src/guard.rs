@@ -15,6 +15,7 @@ use crate::state::{Claim, HandOut};
 #[must_use = "dropping the guard at once says that the key is done"]
 pub struct Guard<K: Eq + Clone> {
     key: K,
+    priority: i32,
     hold: Hold<K>,
 }
 
@@ -28,13 +29,18 @@ struct Hold<K: Eq + Clone> {
 impl<K: Eq + Clone> Guard<K> {
     #[inline(always)]
     pub(crate) fn new(shared: &Arc<Shared<K>>, hand_out: HandOut<K>) -> Self {
-        let HandOut { key, claim, .. } = hand_out;
-        Self { key, hold: Hold { shared: Arc::clone(shared), claim: Some(claim) } }
+        let HandOut { key, claim, priority, .. } = hand_out;
+        Self { key, priority, hold: Hold { shared: Arc::clone(shared), claim: Some(claim) } }
     }
 
     /// The key.
     pub const fn key(&self) -> &K {
         &self.key
+    }
+
+    /// The highest priority that it was added with before it was got; 0 where none was named.
+    pub const fn priority(&self) -> i32 {
+        self.priority
     }
 
     /// Says that the key is done; as dropping does.
@@ -46,7 +52,7 @@ impl<K: Eq + Clone> Guard<K> {
     /// [`Queue::done`](crate::Queue::done) is called for it.
     #[must_use = "the key stays in processing until `done` is called for it"]
     pub fn into_key(self) -> K {
-        let Self { key, mut hold } = self;
+        let Self { key, mut hold, .. } = self;
         hold.claim = None;
         key
     }

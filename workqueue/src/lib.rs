@@ -58,7 +58,8 @@
 //! - [`RateLimitingQueue`] is a queue with a limiter for retries: [`add_rate_limited`](RateLimitingQueue::add_rate_limited),
 //!   [`forget`](RateLimitingQueue::forget), [`num_requeues`](RateLimitingQueue::num_requeues). The limiters are in
 //!   [`ratelimit`].
-//! - [`QueueBuilder`] gives a queue a name, [metrics], a clock, or another [`Order`] than [`Fifo`], e.g. [`ByPriority`].
+//! - [`QueueBuilder`] gives a queue a name, [metrics], a clock, or another [`Order`] than [`Fifo`], e.g. [`ByPriority`];
+//!   [`prioritized`](QueueBuilder::prioritized) makes one whose keys are added at priorities.
 //! - [`Drain`] waits until a queue that shuts down has drained, and [`DrainOutcome`] tells how that ended.
 //! - [`Snapshot`] and [`KeyStatus`] answer "why is my key not processed?".
 //! - [`parallelize_until`] does many pieces of work on a few tasks.
@@ -164,7 +165,7 @@ pub use drain::Drain;
 pub use drains::DrainOutcome;
 pub use guard::Guard;
 pub use metrics::{MetricsProvider, QueueMetrics, set_metrics_provider};
-pub use order::{ByPriority, Fifo, Item, Order, Slot};
+pub use order::{ByAddedPriority, ByPriority, Fifo, Item, Order, Slot};
 #[cfg(not(loom))]
 pub use parallelize::{Parallelize, Parallelized, parallelize_until};
 pub use queue::{Queue, TryGetError};

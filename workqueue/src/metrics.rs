@@ -31,6 +31,11 @@ pub trait QueueMetrics: Send + Sync {
     /// not the queue's length: a key added again while it is processed counts at once.
     fn depth(&self, change: i64) {}
 
+    /// The part of [`depth`](Self::depth) that keys of this priority have changes by so much. Told beside it by a
+    /// [prioritized](crate::QueueBuilder::prioritized) queue, also where a key that waits is lifted from one priority to
+    /// another.
+    fn depth_of(&self, priority: i32, change: i64) {}
+
     /// So many adds were accepted. One of a key that is to be processed anyway is not.
     fn adds(&self, count: u64) {}
 
@@ -94,6 +99,8 @@ pub(crate) struct Report {
     pub(crate) retries: u64,
     pub(crate) waited: Option<Duration>,
     pub(crate) worked: Option<Duration>,
+    /// Changes of the depth, by priority.
+    pub(crate) moves: Vec<(i32, i64)>,
 }
 
 impl Report {
@@ -112,6 +119,9 @@ impl Report {
             }
             if let Some(worked) = self.worked {
                 metrics.work_duration(worked);
+            }
+            for (priority, change) in self.moves {
+                metrics.depth_of(priority, change);
             }
         });
     }

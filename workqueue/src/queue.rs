@@ -70,11 +70,17 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     /// Once the queue is shutting down this does nothing.
     #[inline]
     pub fn add(&self, key: K) {
+        self.add_at_priority(key, 0);
+    }
+
+    /// As [`add`](Self::add), at a priority; higher comes first in a queue whose order looks at it
+    /// ([`QueueBuilder::prioritized`]). Of several adds of a key that waits the highest counts.
+    pub fn add_at_priority(&self, key: K, priority: i32) {
         let hash = self.shared.hasher.hash_one(&key);
         let added = {
             let mut session = self.shared.begin_add_or_get();
             let now = session.now;
-            let added = session.state().add(hash, key, now);
+            let added = session.state().add(hash, key, priority, now);
             session.report.adds += u64::from(added.accepted);
             added
         };
@@ -89,30 +95,35 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     ///
     /// Delayed keys are dropped when the queue shuts down; then this does nothing.
     pub fn add_after(&self, key: K, delay: Duration) {
-        self.add_after_as_of(key, delay, self.shared.clock.now());
+        self.add_after_at_priority(key, delay, 0);
+    }
+
+    /// As [`add_after`](Self::add_after), at a priority, see [`add_at_priority`](Self::add_at_priority).
+    pub fn add_after_at_priority(&self, key: K, delay: Duration, priority: i32) {
+        self.add_after_as_of(key, delay, priority, self.shared.clock.now());
     }
 
     /// Adds `key` at `moment`, at once where that has passed; otherwise as [`add_after`](Self::add_after).
     pub fn add_at(&self, key: K, moment: Instant) {
-        self.add_delayed(key, moment, self.shared.clock.now());
+        self.add_delayed(key, 0, moment, self.shared.clock.now());
     }
 
-    /// As [`add_after`](Self::add_after), where it is `now`.
-    pub(crate) fn add_after_as_of(&self, key: K, delay: Duration, now: Instant) {
-        self.add_delayed(key, after(now, delay), now);
+    /// As [`add_after_at_priority`](Self::add_after_at_priority), where it is `now`.
+    pub(crate) fn add_after_as_of(&self, key: K, delay: Duration, priority: i32, now: Instant) {
+        self.add_delayed(key, priority, after(now, delay), now);
     }
 
-    fn add_delayed(&self, key: K, due: Instant, now: Instant) {
+    fn add_delayed(&self, key: K, priority: i32, due: Instant, now: Instant) {
         let hash = self.shared.hasher.hash_one(&key);
         let spare = {
             let mut session = self.shared.begin_at(now);
             session.report.retries += u64::from(!session.state().is_shutting_down());
             if due <= now {
-                let added = session.state().add(hash, key, now);
+                let added = session.state().add(hash, key, priority, now);
                 session.report.adds += u64::from(added.accepted);
                 added.spare
             } else {
-                let spare = session.state().add_at(hash, key, due);
+                let spare = session.state().add_at(hash, key, priority, due);
                 session.note_delays();
                 spare
             }

@@ -74,9 +74,15 @@ impl<K: Eq + Hash + Clone> RateLimitingQueue<K> {
 
     /// As [`add_rate_limited`](Self::add_rate_limited); answers the delay that the limiter said.
     pub fn add_rate_limited_after(&self, key: K) -> Duration {
+        self.add_rate_limited_at_priority(key, 0, Duration::MAX)
+    }
+
+    /// As [`add_rate_limited_after`](Self::add_rate_limited_after), at a priority (see
+    /// [`Queue::add_at_priority`]), and after `at_most` where the limiter says more.
+    pub fn add_rate_limited_at_priority(&self, key: K, priority: i32, at_most: Duration) -> Duration {
         let now = self.queue.shared.clock.now();
-        let delay = self.limiter.lock().when(&key, now);
-        self.queue.add_after_as_of(key, delay, now);
+        let delay = self.limiter.lock().when(&key, now).min(at_most);
+        self.queue.add_after_as_of(key, delay, priority, now);
         delay
     }
 

@@ -55,9 +55,17 @@ impl<K: Eq + Clone> Shared<K> {
         clock: Clock,
         metrics: Option<Box<dyn QueueMetrics>>,
         order: Box<dyn Order<K>>,
+        prioritized: bool,
     ) -> Self {
         let (waiters, drains, now) = (Waiters::default(), Drains::default(), clock.now());
-        let inner = Inner { state: State::new(order), waiters, drains, now };
+        let mut state = State::new(order);
+        if prioritized {
+            state.merge();
+            if metrics.is_some() {
+                state.gather_moves();
+            }
+        }
+        let inner = Inner { state, waiters, drains, now };
         let hasher = DefaultHashBuilder::default();
         Self { name, clock, hasher, metrics, delays: AtomicBool::new(false), inner: Mutex::new(inner) }
     }
@@ -239,6 +247,9 @@ impl<K: Eq + Clone> Drop for Session<'_, K> {
         let somebody_waits = |inner: &Inner<K>| !inner.waiters.is_empty() || !inner.drains.is_empty();
         if self.inner.as_deref().is_some_and(somebody_waits) {
             self.settle();
+        }
+        if self.shared.metrics.is_some() {
+            self.report.moves = self.inner.as_deref_mut().map(|inner| inner.state.take_moves()).unwrap_or_default();
         }
         self.inner = None;
         if !self.wakers.is_empty() {

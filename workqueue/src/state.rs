@@ -18,6 +18,7 @@ use crate::order::{Item, Order, Slot};
 /// 4. `processing` holds exactly the processed keys, each at the index that its entry tells.
 /// 5. Every delayed slot has an entry.
 /// 6. No two hand-outs have the same ticket.
+/// 7. Where it merges, no key is delayed that waits or is dirty.
 ///
 /// Nothing here drops a key: what is not needed any more is given back.
 pub(crate) struct State<K> {
@@ -26,6 +27,10 @@ pub(crate) struct State<K> {
     waiting: usize,
     processing: Vec<Slot>,
     delays: DelayHeap,
+    /// A key has one pending entry: an add takes its delay up, and what waits already is not delayed beside.
+    merges: bool,
+    /// How the numbers of keys that are to be processed change, by priority; gathered only where somebody asks.
+    moves: Option<Vec<(i32, i64)>>,
     shutting_down: bool,
     /// Delayed keys that a shut-down dropped.
     dropped: usize,
@@ -39,6 +44,7 @@ enum Work {
     Idle,
     Waiting {
         since: Instant,
+        priority: i32,
     },
     Processing {
         since: Instant,
@@ -47,6 +53,8 @@ enum Work {
         index: u32,
         /// Since when it is to be processed again.
         dirty: Option<Instant>,
+        /// At which priority it is to be processed again.
+        dirty_priority: i32,
     },
 }
 
@@ -54,6 +62,8 @@ enum Work {
 pub(crate) struct HandOut<K> {
     pub(crate) key: K,
     pub(crate) claim: Claim,
+    /// The highest priority that it was added with.
+    pub(crate) priority: i32,
     /// Since when the key waited.
     pub(crate) since: Instant,
 }
@@ -89,10 +99,33 @@ impl<K: Eq + Clone> State<K> {
             waiting: 0,
             processing: Vec::new(),
             delays: DelayHeap::default(),
+            merges: false,
+            moves: None,
             shutting_down: false,
             dropped: 0,
             next_ticket: 0,
             lost: 0,
+        }
+    }
+
+    /// Each key has one pending entry from now on, see `State::merges`.
+    pub(crate) fn merge(&mut self) {
+        self.merges = true;
+    }
+
+    /// Gathers from now on what [`take_moves`](Self::take_moves) gives.
+    pub(crate) fn gather_moves(&mut self) {
+        self.moves = Some(Vec::new());
+    }
+
+    /// By how much the numbers of keys that are to be processed have changed since the last call, by priority.
+    pub(crate) fn take_moves(&mut self) -> Vec<(i32, i64)> {
+        self.moves.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn moved(&mut self, priority: i32, change: i64) {
+        if let Some(moves) = &mut self.moves {
+            moves.push((priority, change));
         }
     }
 
@@ -133,8 +166,8 @@ impl<K: Eq + Clone> State<K> {
     pub(crate) fn promote(&mut self, now: Instant) -> u64 {
         let mut accepted = 0;
         if !self.shutting_down {
-            while let Some((slot, due)) = self.delays.pop_due(now) {
-                accepted += u64::from(self.mark(slot, due));
+            while let Some((slot, due, priority)) = self.delays.pop_due(now) {
+                accepted += u64::from(self.mark(slot, due, priority));
             }
         }
         accepted
@@ -142,36 +175,38 @@ impl<K: Eq + Clone> State<K> {
 
     /// Adds `key`, which hashes to `hash`.
     #[inline]
-    pub(crate) fn add(&mut self, hash: u64, key: K, now: Instant) -> Added<K> {
+    pub(crate) fn add(&mut self, hash: u64, key: K, priority: i32, now: Instant) -> Added<K> {
         if self.shutting_down {
             return Added { accepted: false, spare: Some(key) };
         }
         if let Some(slot) = self.keys.find(hash, &key) {
-            return Added { accepted: self.mark(slot, now), spare: Some(key) };
+            return Added { accepted: self.mark(slot, now, priority), spare: Some(key) };
         }
         let slot = self.keys.insert(hash, key, Work::Idle);
-        Added { accepted: self.mark(slot, now), spare: None }
+        Added { accepted: self.mark(slot, now, priority), spare: None }
     }
 
     /// Adds `key` at `due`, or at the earlier moment for which it is delayed already. To be called for moments to come;
     /// answers the key where the queue has it already or is shutting down.
-    pub(crate) fn add_at(&mut self, hash: u64, key: K, due: Instant) -> Option<K> {
+    pub(crate) fn add_at(&mut self, hash: u64, key: K, priority: i32, due: Instant) -> Option<K> {
         if self.shutting_down {
             return Some(key);
         }
         if let Some(slot) = self.keys.find(hash, &key) {
-            self.delays.insert(slot, due);
+            if !(self.merges && self.raise(slot, priority)) {
+                self.delays.insert(slot, due, priority);
+            }
             return Some(key);
         }
         let slot = self.keys.insert(hash, key, Work::Idle);
-        self.delays.insert(slot, due);
+        self.delays.insert(slot, due, priority);
         None
     }
 
     /// Takes the delay of `key` back; `None`: it has none. Answers the key where nothing more is known of it.
     pub(crate) fn cancel(&mut self, hash: u64, key: &K) -> Option<Option<K>> {
         let slot = self.keys.find(hash, key)?;
-        (!self.shutting_down && self.delays.remove(slot)).then(|| self.remove_if_idle(slot))
+        (!self.shutting_down && self.delays.remove(slot).is_some()).then(|| self.remove_if_idle(slot))
     }
 
     /// Hands out the next waiting key.
@@ -180,28 +215,29 @@ impl<K: Eq + Clone> State<K> {
         if self.waiting == 0 {
             return None;
         }
-        let (slot, since) = self.pop_waiting()?;
-        let key = self.clone_key(slot);
+        let (slot, since, priority) = self.pop_waiting()?;
+        let key = self.clone_key(slot, priority, since);
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         self.waiting -= 1;
         let index = self.processing.len() as u32;
         self.processing.push(slot);
         if let Some(work) = self.keys.get_mut(slot) {
-            *work = Work::Processing { since: now, ticket, index, dirty: None };
+            *work = Work::Processing { since: now, ticket, index, dirty: None, dirty_priority: 0 };
         }
-        Some(HandOut { key, claim: Claim { slot, ticket }, since })
+        self.moved(priority, -1);
+        Some(HandOut { key, claim: Claim { slot, ticket }, priority, since })
     }
 
-    /// Takes the next waiting key out of the order: where it is, and since when it waits.
+    /// Takes the next waiting key out of the order: where it is, since when it waits, and at which priority.
     #[inline]
-    fn pop_waiting(&mut self) -> Option<(Slot, Instant)> {
+    fn pop_waiting(&mut self) -> Option<(Slot, Instant, i32)> {
         loop {
             // An order that loses a key costs the order of the keys, and time, but never a key.
             let slot = self.order.pop().or_else(|| self.any_waiting())?;
             // What does not wait is passed over, should an order give it back twice.
-            let Some(&Work::Waiting { since }) = self.keys.get(slot) else { continue };
-            return Some((slot, since));
+            let Some(&Work::Waiting { since, priority }) = self.keys.get(slot) else { continue };
+            return Some((slot, since, priority));
         }
     }
 
@@ -266,43 +302,73 @@ impl<K: Eq + Clone> State<K> {
         let due = if self.shutting_down { None } else { self.delays.due(slot) };
         let (waiting, processing) = match *work {
             Work::Idle => (None, None),
-            Work::Waiting { since } => (Some(since), None),
+            Work::Waiting { since, .. } => (Some(since), None),
             Work::Processing { since, dirty, .. } => (dirty, Some(since)),
         };
         Known { key, waiting, processing, due }
     }
 
-    /// Marks a key as to be processed; tells whether it was not before.
+    /// Marks a key as to be processed, at this priority at least; tells whether it was not to be before.
     #[inline]
-    fn mark(&mut self, slot: Slot, now: Instant) -> bool {
-        match self.keys.get_mut(slot) {
-            Some(Work::Idle) => {
-                self.push(slot, now);
-                true
-            }
-            Some(Work::Processing { dirty: dirty @ None, .. }) => {
-                *dirty = Some(now);
-                true
-            }
-            Some(Work::Waiting { .. }) => {
-                self.order.touch(Item { slot, key: self.keys.key(slot) });
-                false
-            }
-            Some(Work::Processing { .. }) | None => false,
+    fn mark(&mut self, slot: Slot, now: Instant, mut priority: i32) -> bool {
+        if self.merges
+            && let Some(delayed) = self.delays.remove(slot)
+        {
+            priority = priority.max(delayed);
         }
+        match self.keys.get_mut(slot) {
+            Some(Work::Idle) => self.push(slot, now, priority),
+            Some(Work::Processing { dirty: dirty @ None, dirty_priority, .. }) => {
+                *dirty = Some(now);
+                *dirty_priority = priority;
+            }
+            Some(_) => {
+                self.raise(slot, priority);
+                return false;
+            }
+            None => return false,
+        }
+        self.moved(priority, 1);
+        true
+    }
+
+    /// If a key is to be processed, lifts it to this priority unless it has a higher one, and tells so.
+    fn raise(&mut self, slot: Slot, priority: i32) -> bool {
+        let before = match self.keys.get_mut(slot) {
+            Some(Work::Waiting { since, priority: own }) => {
+                let (before, since) = (*own, *since);
+                *own = before.max(priority);
+                let priority = *own;
+                self.order.touch(Item { slot, key: self.keys.key(slot), priority, since });
+                before
+            }
+            Some(Work::Processing { dirty: Some(_), dirty_priority, .. }) => {
+                let before = *dirty_priority;
+                *dirty_priority = before.max(priority);
+                before
+            }
+            _ => return false,
+        };
+        if before < priority {
+            self.moved(before, -1);
+            self.moved(priority, 1);
+        }
+        true
     }
 
     /// Has an idle key wait.
     #[inline]
-    fn push(&mut self, slot: Slot, since: Instant) {
-        self.order.push(Item { slot, key: self.keys.key(slot) });
-        self.set(slot, Work::Waiting { since });
+    fn push(&mut self, slot: Slot, since: Instant, priority: i32) {
+        self.order.push(Item { slot, key: self.keys.key(slot), priority, since });
+        self.set(slot, Work::Waiting { since, priority });
         self.waiting += 1;
     }
 
     #[inline(always)]
     fn finish(&mut self, slot: Slot) -> Option<Finished<K>> {
-        let Some(&Work::Processing { since, index, dirty, .. }) = self.keys.get(slot) else { return None };
+        let Some(&Work::Processing { since, index, dirty, dirty_priority, .. }) = self.keys.get(slot) else {
+            return None;
+        };
         self.processing.swap_remove(index as usize);
         if let Some(&moved) = self.processing.get(index as usize)
             && let Some(Work::Processing { index: place, .. }) = self.keys.get_mut(moved)
@@ -312,7 +378,7 @@ impl<K: Eq + Clone> State<K> {
         self.set(slot, Work::Idle);
         let spare = match dirty {
             Some(since) => {
-                self.push(slot, since);
+                self.push(slot, since, dirty_priority);
                 None
             }
             None => self.remove_if_idle(slot),
@@ -333,18 +399,25 @@ impl<K: Eq + Clone> State<K> {
 
     /// A copy of the key in a slot that was just popped. Should copying panic, the key waits on, as the last.
     #[inline(always)]
-    fn clone_key(&mut self, slot: Slot) -> K {
+    fn clone_key(&mut self, slot: Slot, priority: i32, since: Instant) -> K {
         /// Pushes the slot again when dropped.
-        struct Popped<'a, K>(Slot, &'a K, &'a mut dyn Order<K>);
+        struct Popped<'a, K> {
+            slot: Slot,
+            key: &'a K,
+            priority: i32,
+            since: Instant,
+            order: &'a mut dyn Order<K>,
+        }
 
         impl<K> Drop for Popped<'_, K> {
             fn drop(&mut self) {
-                self.2.push(Item { slot: self.0, key: self.1 });
+                let Self { slot, key, priority, since, .. } = *self;
+                self.order.push(Item { slot, key, priority, since });
             }
         }
 
-        let popped = Popped(slot, self.keys.key(slot), &mut *self.order);
-        let key = popped.1.clone();
+        let popped = Popped { slot, key: self.keys.key(slot), priority, since, order: &mut *self.order };
+        let key = popped.key.clone();
         std::mem::forget(popped);
         key
     }
@@ -396,7 +469,9 @@ impl<K: Eq + Clone> State<K> {
         assert_eq!(self.processing.len(), processed, "invariant 4");
         self.delays.validate();
         for (slot, _) in self.delays.iter() {
-            assert!(self.keys.get(slot).is_some(), "invariant 5");
+            let work = self.keys.get(slot).expect("invariant 5");
+            let pending = matches!(work, Work::Waiting { .. } | Work::Processing { dirty: Some(_), .. });
+            assert!(!(self.merges && pending), "invariant 7");
         }
     }
 }

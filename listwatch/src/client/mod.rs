@@ -64,7 +64,7 @@ pub use hot_cache::{HotCache, HotCounts};
 pub use http2::{Http2, Protocol};
 pub use limits::{Limits, Timeouts};
 pub use list_watch::ListWatch;
-pub use packed::{OwnerReference, Packed, Unpack};
+pub use packed::{Packed, Unpack};
 #[cfg(feature = "prost")]
 pub use protobuf::messages;
 #[cfg(feature = "k8s-pb")]

@@ -1,20 +1,23 @@
 //! An object as the bytes it came in.
 
+mod annotations;
 mod json_walk;
 mod message_walk;
 mod parts;
 pub(crate) mod table;
 mod unpack;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use kubewire_indexer::{Id, Object, Represents};
+use kubewire_indexer::{Id, Object, OwnerReference, Represents};
 use serde::{Deserialize, Serialize};
 
 pub use self::unpack::Unpack;
 
+use self::annotations::Annotated;
 use self::table::Table;
 use crate::client::codec::Format;
 use crate::client::decode::explain;
@@ -64,22 +67,6 @@ pub struct Packed<K> {
     /// The bytes of the object, then a table of what was noted, and of what the bytes are.
     bytes: Arc<[u8]>,
     kind: PhantomData<fn() -> K>,
-}
-
-/// One entry of `metadata.ownerReferences`. Absent parts are empty.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct OwnerReference<'a> {
-    /// `apps/v1`
-    pub api_version: &'a str,
-    /// `ReplicaSet`
-    pub kind: &'a str,
-    /// The owner's name; its namespace is the object's, or none.
-    pub name: &'a str,
-    /// The owner's uid.
-    pub uid: &'a str,
-    /// Whether this is the one that controls the object.
-    pub controller: bool,
 }
 
 impl<K> Packed<K> {
@@ -154,6 +141,15 @@ impl<K> Packed<K> {
     /// `metadata.generation`: the number of the present desired state.
     pub fn generation(&self) -> Option<i64> {
         self.table().generation()
+    }
+
+    /// All annotations, in no order. Cost: reads the metadata again.
+    pub fn annotations(&self) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+        match self.protobuf() {
+            // They were read before, and cannot be malformed now.
+            Some(message) => message_walk::annotations(message).unwrap_or_default(),
+            None => self.peek::<Annotated<'_>>().unwrap_or_default().metadata.annotations.0,
+        }
     }
 
     /// Whether `metadata.deletionTimestamp` is set.
@@ -258,6 +254,26 @@ impl<K: 'static> Object for Packed<K> {
 
     fn label(&self, name: &str) -> Option<&str> {
         self.table().find_label(name)
+    }
+
+    fn generation(&self) -> Option<i64> {
+        self.generation()
+    }
+
+    fn is_being_deleted(&self) -> bool {
+        self.is_being_deleted()
+    }
+
+    fn owners(&self) -> Vec<OwnerReference<'_>> {
+        self.owner_references().collect()
+    }
+
+    fn all_labels(&self) -> Vec<(&str, &str)> {
+        self.labels().collect()
+    }
+
+    fn all_annotations(&self) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+        self.annotations()
     }
 }
 

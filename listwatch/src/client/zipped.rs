@@ -5,6 +5,7 @@ pub(crate) mod frame;
 mod stored;
 mod zipper;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -238,6 +239,29 @@ impl<K: 'static> Object for Zipped<K> {
 
     fn label(&self, name: &str) -> Option<&str> {
         self.table().find_label(name)
+    }
+
+    fn generation(&self) -> Option<i64> {
+        self.generation()
+    }
+
+    fn is_being_deleted(&self) -> bool {
+        self.is_being_deleted()
+    }
+
+    fn owners(&self) -> Vec<OwnerReference<'_>> {
+        self.owner_references().collect()
+    }
+
+    fn all_labels(&self) -> Vec<(&str, &str)> {
+        self.labels().collect()
+    }
+
+    /// Unzips; of an object that cannot be unzipped there are none.
+    fn all_annotations(&self) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+        let Ok(packed) = self.unzip() else { return Vec::new() };
+        let owned = |(name, value): (Cow<'_, str>, Cow<'_, str>)| (name.into_owned().into(), value.into_owned().into());
+        packed.annotations().into_iter().map(owned).collect()
     }
 }
 

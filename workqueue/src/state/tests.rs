@@ -36,11 +36,11 @@ impl Bench {
     }
 
     fn add(&mut self, key: char) -> bool {
-        self.state.add(self.hash(key), key, self.now()).accepted
+        self.state.add(self.hash(key), key, 0, self.now()).accepted
     }
 
     fn add_after(&mut self, key: char, millis: u64) {
-        self.state.add_at(self.hash(key), key, self.now() + Duration::from_millis(millis));
+        self.state.add_at(self.hash(key), key, 0, self.now() + Duration::from_millis(millis));
     }
 
     fn cancel(&mut self, key: char) -> bool {
@@ -125,6 +125,120 @@ fn rules_of_the_queue_as_a_table() {
     for script in table {
         Bench::new().run(script);
     }
+}
+
+#[test]
+fn priorities_of_a_prioritized_queue_as_a_table() {
+    // `+a1` adds at priority 1, `~a30,1` after 30 ms at priority 1; `a1` is a get that must give a at priority 1.
+    #[rustfmt::skip]
+    let table = [
+        // the highest first, as they went in among equals
+        "+a0 +b1 +c0 +d1 b1 d1 a0 c0 _",
+        // the highest of several counts
+        "+a1 +a2 a2 .a +a2 +a1 a2 _",
+        // what is raised goes to the end of its new priority; what is not keeps its place
+        "+a0 +b1 +a1 b1 a1 _",
+        "+a0 +b0 +c0 +c1 c1 a0 b0 _",
+        "+a0 +b0 +a0 a0 b0 _",
+        // a default add lifts what waits low
+        "+a-9 +b-9 +b0 b0 a-9 _",
+        // what waits is not delayed beside; an add takes the delay up, with the higher priority
+        "+a0 ~a10,5 a5 .a > > _",
+        "~a20,3 +a0 a3 .a > > > _",
+        // the earlier moment and the higher priority
+        "~a30,0 ~a50,9 > > _ > a9 .a > > _",
+        "~a50,0 ~a30,0 > > > a0 .a > > _",
+        // low and ready, high and due before the get
+        "+a0 ~b10,1 > b1 a0 _",
+        // due at one moment: by priority, then as they were added
+        "~a10,0 ~b10,1 ~c10,0 > b1 a0 c0 _",
+        // what is added while it is processed is an entry of its own; others pass
+        "+a9 a9 +a-9 +b-8 _b b-8 .a a-9 .b _",
+        "+a9 a9 +a-9 +a3 .a a3 _",
+        "+a9 a9 ~a10,4 _ .a _ > a4 _",
+        "+a9 a9 +a1 ~a10,4 .a a4 .a > > _",
+        // a cancel takes the delay back with its priority
+        "~a20,7 -a +a0 a0 _",
+    ];
+    for script in table {
+        run_prioritized(script, Duration::ZERO);
+    }
+}
+
+#[test]
+fn waiting_is_worth_priority_where_it_ages() {
+    // A step is worth 10 ms.
+    #[rustfmt::skip]
+    let table = [
+        "+a-2 > +b0 > > +c0 b0 a-2 c0 _",
+        // equal after its waiting: as they went in
+        "+a-1 > +b0 a-1 b0 _",
+        // what is raised keeps the time it has waited
+        "+a-5 > > +b0 +a0 a0 b0 _",
+    ];
+    for script in table {
+        run_prioritized(script, Duration::from_millis(10));
+    }
+}
+
+fn run_prioritized(script: &str, aging: Duration) {
+    let mut bench = Bench::new();
+    bench.state = State::new(Box::new(crate::order::ByAddedPriority::new().aging(aging)));
+    bench.state.merge();
+    bench.state.gather_moves();
+    for step in script.split_whitespace() {
+        let mut chars = step.chars();
+        let op = chars.next().unwrap();
+        let number = |text: &str| text.parse::<i32>().unwrap_or_else(|_| panic!("{step} in {script}"));
+        match op {
+            '+' => {
+                let key = chars.next().unwrap();
+                bench.state.add(bench.hash(key), key, number(chars.as_str()), bench.now());
+            }
+            '~' => {
+                let key = chars.next().unwrap();
+                let (millis, priority) = chars.as_str().split_once(',').unwrap();
+                let due = bench.now() + Duration::from_millis(millis.parse().unwrap());
+                bench.state.add_at(bench.hash(key), key, number(priority), due);
+            }
+            '-' => _ = bench.cancel(chars.next().unwrap()),
+            '>' => _ = bench.advance(10),
+            '.' => _ = bench.done(chars.next().unwrap()),
+            '_' if chars.as_str().is_empty() => assert_eq!(bench.get(), None, "{step} in {script}"),
+            '_' => {}
+            key => {
+                let got = bench.state.get(bench.now()).map(|hand_out| (hand_out.key, hand_out.priority));
+                assert_eq!(got, Some((key, number(chars.as_str()))), "{step} in {script}");
+            }
+        }
+        bench.state.validate();
+    }
+}
+
+/// The depth by priority never goes below zero, and says what is pending.
+#[test]
+fn depth_moves_with_a_key_that_is_raised_while_it_waits() {
+    let mut state = State::new(Box::new(crate::order::ByAddedPriority::new()));
+    state.merge();
+    state.gather_moves();
+    let (now, later) = (Instant::now(), Instant::now() + Duration::from_secs(1));
+    state.add(1, 'a', 0, now);
+    assert_eq!(state.take_moves(), [(0, 1)]);
+    state.add(1, 'a', 1, now);
+    assert_eq!(state.take_moves(), [(0, -1), (1, 1)]);
+    let hand_out = state.get(now).unwrap();
+    assert_eq!(state.take_moves(), [(1, -1)]);
+    state.add_at(1, 'a', 5, later);
+    state.add_at(1, 'a', 6, later);
+    assert!(state.take_moves().is_empty(), "what is delayed is not there yet");
+    state.add(1, 'a', 2, now);
+    assert_eq!(state.take_moves(), [(6, 1)]);
+    state.add(1, 'a', 7, now);
+    assert_eq!(state.take_moves(), [(6, -1), (7, 1)]);
+    state.done(hand_out.claim, now);
+    assert!(state.take_moves().is_empty());
+    assert_eq!(state.get(now).map(|hand_out| hand_out.priority), Some(7));
+    assert_eq!(state.take_moves(), [(7, -1)]);
 }
 
 #[test]
@@ -220,8 +334,8 @@ fn an_emptied_state_gives_its_memory_back() {
     let hasher = DefaultHashBuilder::default();
     let now = Instant::now();
     for key in 0..100_000_u32 {
-        state.add(hasher.hash_one(key), key, now);
-        state.add_at(hasher.hash_one(key), key, now + Duration::from_secs(1));
+        state.add(hasher.hash_one(key), key, 0, now);
+        state.add_at(hasher.hash_one(key), key, 0, now + Duration::from_secs(1));
     }
     while let Some(hand_out) = state.get(now) {
         state.done(hand_out.claim);

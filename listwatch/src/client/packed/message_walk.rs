@@ -1,11 +1,13 @@
 //! PURE. Reads through the message of an object in protobuf once: notes what identifies it, and finds what is to be
 //! cut out. What lies beside its metadata is passed over by its length.
 
+use std::borrow::Cow;
+
 use super::parts::{Owner, Parts};
 use super::table::NUMBER_MAX;
 use crate::client::protobuf::item::item_error;
 use crate::client::protobuf::metadata::{
-    DELETION_TIMESTAMP, GENERATION, LABELS, MANAGED_FIELDS, METADATA, NAME, NAMESPACE, OWNER_REFERENCES,
+    ANNOTATIONS, DELETION_TIMESTAMP, GENERATION, LABELS, MANAGED_FIELDS, METADATA, NAME, NAMESPACE, OWNER_REFERENCES,
     RESOURCE_VERSION, UID, map_entry,
 };
 use crate::client::protobuf::wire::{Field, Fields, Malformed};
@@ -60,6 +62,25 @@ fn take<'a>(parts: &mut Parts<'a>, field: &Field<'a>) -> Result<(), Malformed> {
         _ => {}
     }
     Ok(())
+}
+
+/// The annotations of a message.
+pub(super) fn annotations(message: &[u8]) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>, Malformed> {
+    let mut annotations = Vec::new();
+    for field in Fields::new(message) {
+        let field = field?;
+        if field.tag != METADATA {
+            continue;
+        }
+        for field in Fields::new(field.message()?) {
+            let field = field?;
+            if field.tag == ANNOTATIONS {
+                let (name, value) = map_entry(field.message()?)?;
+                annotations.push((name.into(), value.into()));
+            }
+        }
+    }
+    Ok(annotations)
 }
 
 fn read_owner(message: &[u8]) -> Result<Owner<'_>, Malformed> {

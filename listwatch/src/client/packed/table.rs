@@ -12,11 +12,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use kubewire_indexer::Id;
+use kubewire_indexer::{Id, OwnerReference};
 #[cfg(feature = "zstd")]
 use smallvec::SmallVec;
 
-use super::OwnerReference;
 use super::parts::Parts;
 use crate::client::codec::Format;
 use crate::client::text::Text;
@@ -132,13 +131,9 @@ impl<'a> Table<'a> {
 
     pub(crate) fn owner(self, index: usize) -> OwnerReference<'a> {
         let at = LABELS + self.label_count() * NUMBERS_A_LABEL + index * NUMBERS_AN_OWNER;
-        OwnerReference {
-            api_version: self.text(at),
-            kind: self.text(at + 2),
-            name: self.text(at + 4),
-            uid: self.text(at + 6),
-            controller: self.number(at + 8) != 0,
-        }
+        OwnerReference::new(self.text(at), self.text(at + 2), self.text(at + 4))
+            .uid(self.text(at + 6))
+            .controller(self.number(at + 8) != 0)
     }
 
     /// The same table behind another object, or behind none, with all that it tells of in between: one allocation.

@@ -10,6 +10,19 @@ fn packed(json: &str) -> Packed<Pod> {
     Packed::from_json(json.as_bytes()).unwrap()
 }
 
+/// Of JSON with escapes and of protobuf alike.
+#[test]
+fn annotations_are_read_when_they_are_asked_for() {
+    let json = br#"{"metadata":{"name":"a","annotations":{"x":"1","y":"a\"b"}},"spec":{}}"#;
+    let pod: Packed<Pod> = Packed::from_json(json).unwrap();
+    assert_eq!(pod.all_annotations(), [("x".into(), "1".into()), ("y".into(), "a\"b".into())]);
+    let bare: Packed<Pod> = Packed::from_json(br#"{"metadata":{"name":"a","annotations":null}}"#).unwrap();
+    assert!(bare.all_annotations().is_empty());
+    // The metadata: name "a", annotations {"x": "1"}.
+    let pod: Packed<Pod> = Packed::from_protobuf(b"\x0a\x0b\x0a\x01a\x62\x06\x0a\x01x\x12\x011").unwrap();
+    assert_eq!((pod.id().name, pod.all_annotations()), ("a", vec![("x".into(), "1".into())]));
+}
+
 #[test]
 fn what_a_cache_needs_is_noted_while_cutting() {
     let pod = packed(
@@ -25,8 +38,8 @@ fn what_a_cache_needs_is_noted_while_cutting() {
     for (name, value) in [("app", Some("web")), ("z", Some("1")), ("a", None), ("zz", None), ("b", None)] {
         assert_eq!(pod.label(name), value, "{name}");
     }
-    let owner = OwnerReference { api_version: "apps/v1", kind: "ReplicaSet", name: "r", uid: "v", controller: true };
-    assert_eq!(pod.owner_references().collect::<Vec<_>>(), [owner, OwnerReference { name: "s", ..Default::default() }]);
+    let owner = OwnerReference::new("apps/v1", "ReplicaSet", "r").uid("v").controller(true);
+    assert_eq!(pod.owner_references().collect::<Vec<_>>(), [owner, OwnerReference::new("", "", "s")]);
     assert_eq!(pod.controller(), Some(owner));
 }
 
@@ -182,8 +195,8 @@ fn of_a_message_the_same_is_noted_and_managed_fields_are_cut_out() {
     assert_eq!((pod.generation(), pod.is_being_deleted()), (Some(3), true));
     assert_eq!(pod.labels().collect::<Vec<_>>(), [("app", "web"), ("z", "1")]);
     assert_eq!((pod.label("app"), pod.label("a")), (Some("web"), None));
-    let owner = OwnerReference { api_version: "apps/v1", kind: "ReplicaSet", name: "r", uid: "v", controller: true };
-    assert_eq!(pod.owner_references().collect::<Vec<_>>(), [owner, OwnerReference { name: "s", ..Default::default() }]);
+    let owner = OwnerReference::new("apps/v1", "ReplicaSet", "r").uid("v").controller(true);
+    assert_eq!(pod.owner_references().collect::<Vec<_>>(), [owner, OwnerReference::new("", "", "s")]);
 }
 
 #[test]

@@ -34,9 +34,10 @@
 //! A struct that holds [`ObjectMeta`] alone is the metadata of an object; with
 //! [`metadata_only`](crate::ListWatch::metadata_only) the server sends no more.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use kubewire_indexer::{Id, LabelMap, Metadata};
+use kubewire_indexer::{self as indexer, Id, LabelMap, Metadata};
 
 /// What identifies an object, and its labels.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -141,6 +142,10 @@ impl Metadata for LabeledId {
     fn label(&self, name: &str) -> Option<&str> {
         self.labels.label(name)
     }
+
+    fn all_labels(&self) -> Vec<(&str, &str)> {
+        self.labels.all()
+    }
 }
 
 impl Metadata for ObjectMeta {
@@ -150,5 +155,33 @@ impl Metadata for ObjectMeta {
 
     fn label(&self, name: &str) -> Option<&str> {
         self.labels.label(name)
+    }
+
+    fn generation(&self) -> Option<i64> {
+        // Where JSON has none, there is a zero.
+        Some(self.generation).filter(|generation| *generation != 0)
+    }
+
+    fn is_being_deleted(&self) -> bool {
+        self.deletion_timestamp.is_some()
+    }
+
+    fn owners(&self) -> Vec<indexer::OwnerReference<'_>> {
+        let owners = self.owner_references.iter();
+        owners
+            .map(|owner| {
+                indexer::OwnerReference::new(&owner.api_version, &owner.kind, &owner.name)
+                    .uid(&owner.uid)
+                    .controller(owner.controller)
+            })
+            .collect()
+    }
+
+    fn all_labels(&self) -> Vec<(&str, &str)> {
+        self.labels.all()
+    }
+
+    fn all_annotations(&self) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+        self.annotations.iter().map(|(name, value)| (name.into(), value.into())).collect()
     }
 }

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 use k8s_pb::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kubewire_indexer::{Id, LabelMap, Meta, Represents};
+use kubewire_indexer::{Id, LabelMap, Meta, OwnerReference, Represents};
 use prost::bytes::{Buf, BufMut};
 use prost::encoding::{DecodeContext, WireType};
 use prost::{DecodeError, Message};
@@ -80,6 +80,35 @@ impl<M: k8s_pb::Metadata<Ty = ObjectMeta>> Meta for Pb<M> {
 
     fn label(&self, name: &str) -> Option<&str> {
         self.0.metadata()?.labels.label(name)
+    }
+
+    fn generation(&self) -> Option<i64> {
+        // Where JSON has none, there is a zero.
+        self.0.metadata()?.generation.filter(|generation| *generation != 0)
+    }
+
+    fn is_being_deleted(&self) -> bool {
+        self.0.metadata().is_some_and(|metadata| metadata.deletion_timestamp.is_some())
+    }
+
+    fn owners(&self) -> Vec<OwnerReference<'_>> {
+        let owners = self.0.metadata().into_iter().flat_map(|metadata| &metadata.owner_references);
+        owners
+            .map(|owner| {
+                OwnerReference::new(owner.api_version(), owner.kind(), owner.name())
+                    .uid(owner.uid())
+                    .controller(owner.controller())
+            })
+            .collect()
+    }
+
+    fn all_labels(&self) -> Vec<(&str, &str)> {
+        self.0.metadata().map(|metadata| metadata.labels.all()).unwrap_or_default()
+    }
+
+    fn all_annotations(&self) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+        let annotations = self.0.metadata().into_iter().flat_map(|metadata| &metadata.annotations);
+        annotations.map(|(name, value)| (name.into(), value.into())).collect()
     }
 }
 
