@@ -210,12 +210,14 @@ impl Metadata for DetailedId {
     }
 
     fn owners(&self) -> Vec<OwnerReference<'_>> {
-        let owner = |owner: &'_ Owner| -> OwnerReference<'_> {
-            OwnerReference::new(&owner.api_version, &owner.kind, &owner.name)
-                .uid(&owner.uid)
-                .controller(owner.controller == Some(true))
-        };
-        self.owners.iter().map(owner).collect()
+        let owners = self.owners.iter();
+        owners
+            .map(|owner| {
+                OwnerReference::new(&owner.api_version, &owner.kind, &owner.name)
+                    .uid(&owner.uid)
+                    .controller(owner.controller == Some(true))
+            })
+            .collect()
     }
 
     fn all_labels(&self) -> Vec<(&str, &str)> {

@@ -235,7 +235,7 @@ fn depth_moves_with_a_key_that_is_raised_while_it_waits() {
     assert_eq!(state.take_moves(), [(6, 1)]);
     state.add(1, 'a', 7, now);
     assert_eq!(state.take_moves(), [(6, -1), (7, 1)]);
-    state.done(hand_out.claim, now);
+    state.done(hand_out.claim);
     assert!(state.take_moves().is_empty());
     assert_eq!(state.get(now).map(|hand_out| hand_out.priority), Some(7));
     assert_eq!(state.take_moves(), [(7, -1)]);
@@ -469,6 +469,113 @@ proptest! {
                 prop_assert_eq!(dirty, oracle.dirty.contains(&key));
                 prop_assert_eq!(processing, oracle.processing.contains(&key));
                 prop_assert_eq!(due, oracle.delayed.iter().find(|entry| entry.2 == key).map(|entry| entry.0));
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Prioritized {
+    Add(char, i32),
+    AddAfter(char, i32, u64),
+    Get,
+    Done(char),
+    Advance(u64),
+}
+
+fn prioritized_op() -> impl Strategy<Value = Prioritized> {
+    let key = || prop::sample::select(vec!['a', 'b', 'c', 'd']);
+    prop_oneof![
+        4 => (key(), -2..3).prop_map(|(key, priority)| Prioritized::Add(key, priority)),
+        4 => (key(), -2..3, 1..20_u64).prop_map(|(key, priority, delay)| Prioritized::AddAfter(key, priority, delay)),
+        5 => Just(Prioritized::Get),
+        5 => key().prop_map(Prioritized::Done),
+        3 => (0..15_u64).prop_map(Prioritized::Advance),
+    ]
+}
+
+/// The pending entry of a key in the naive prioritized queue.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    priority: i32,
+    /// Until when it is delayed, and which of those of one moment came first; `None`: it is ready.
+    delayed: Option<(u64, usize)>,
+    /// Which of those of one priority came first: the operation, and which of those that it made ready.
+    number: (usize, usize),
+}
+
+proptest! {
+    /// controller-runtime's rules, written down: an entry a key, the earliest moment and the highest priority; what
+    /// becomes ready or is raised goes to the end of its priority; never handed out while it is processed.
+    #[test]
+    fn a_prioritized_state_agrees_with_a_list_of_entries(
+        ops in proptest::collection::vec(prioritized_op(), 1..150),
+    ) {
+        use std::collections::{BTreeMap, BTreeSet};
+        let mut bench = Bench::new();
+        bench.state = State::new(Box::new(crate::order::ByAddedPriority::new()));
+        bench.state.merge();
+        bench.state.gather_moves();
+        let mut entries = BTreeMap::<char, Pending>::new();
+        let mut processing = BTreeSet::new();
+        let mut depth = BTreeMap::<i32, i64>::new();
+        let mut now = 0;
+        for (number, op) in ops.into_iter().enumerate() {
+            match op {
+                Prioritized::Add(key, priority) => {
+                    bench.state.add(bench.hash(key), key, priority, bench.now());
+                    let entry = entries.entry(key).or_insert(Pending { priority, delayed: Some((0, 0)), number: (0, 0) });
+                    if entry.delayed.is_some() || priority > entry.priority {
+                        entry.number = (number, 0);
+                    }
+                    (entry.delayed, entry.priority) = (None, entry.priority.max(priority));
+                }
+                Prioritized::AddAfter(key, priority, delay) => {
+                    let due = now + delay;
+                    bench.state.add_at(bench.hash(key), key, priority, bench.start + Duration::from_millis(due));
+                    let fresh = Pending { priority, delayed: Some((due, number)), number: (0, 0) };
+                    let entry = entries.entry(key).or_insert(fresh);
+                    if priority > entry.priority {
+                        (entry.priority, entry.number) = (priority, (number, 0));
+                    }
+                    entry.delayed = entry.delayed.map(|delayed| if due < delayed.0 { (due, number) } else { delayed });
+                }
+                Prioritized::Get => {
+                    let ready = entries.iter().filter(|(key, entry)| entry.delayed.is_none() && !processing.contains(*key));
+                    let want = ready.max_by_key(|(_, entry)| (entry.priority, std::cmp::Reverse(entry.number)));
+                    let want = want.map(|(key, entry)| (*key, entry.priority));
+                    let got = bench.state.get(bench.now()).map(|hand_out| (hand_out.key, hand_out.priority));
+                    prop_assert_eq!(got, want);
+                    if let Some((key, _)) = want {
+                        entries.remove(&key);
+                        processing.insert(key);
+                    }
+                }
+                Prioritized::Done(key) => {
+                    let was_processed = processing.remove(&key);
+                    prop_assert_eq!(bench.done(key), was_processed);
+                    if let Some(entry) = entries.get_mut(&key).filter(|_| was_processed) {
+                        // It waits from now on.
+                        entry.number = (number, 0);
+                    }
+                }
+                Prioritized::Advance(millis) => {
+                    bench.advance(millis);
+                    now += millis;
+                    let mut due: Vec<_> = entries.iter_mut().filter(|(_, entry)| entry.delayed.is_some_and(|(at, _)| at <= now)).collect();
+                    due.sort_by_key(|(_, entry)| entry.delayed);
+                    for (nth, (_, entry)) in due.into_iter().enumerate() {
+                        (entry.delayed, entry.number) = (None, (number, nth));
+                    }
+                }
+            }
+            bench.state.validate();
+            for (priority, change) in bench.state.take_moves() {
+                *depth.entry(priority).or_default() += change;
+            }
+            let of = |priority| entries.values().filter(|entry| entry.delayed.is_none() && entry.priority == priority).count();
+            for (&priority, &count) in &depth {
+                prop_assert_eq!(count, of(priority) as i64, "the depth of {}", priority);
             }
         }
     }

@@ -68,3 +68,17 @@ fn a_key_that_always_fails_never_runs_hot() {
     time.advance(3600 * SECOND);
     assert_eq!(queue.add_rate_limited_after("one"), 5 * MS);
 }
+
+#[test]
+fn a_limited_add_waits_for_the_shorter_of_two_delays_and_is_charged_once() {
+    let (_time, queue) = exponential();
+    let hour = Duration::from_secs(3600);
+    // what is asked for at most | the delay
+    let rows = [(hour, Duration::from_millis(1)), (Duration::ZERO, Duration::ZERO), (hour, Duration::from_millis(4))];
+    for (nth, (at_most, want)) in rows.into_iter().enumerate() {
+        assert_eq!(queue.add_rate_limited_at_priority("a", 0, at_most), want);
+        assert_eq!(queue.num_requeues(&"a"), nth as u32 + 1);
+    }
+    // Each key has delays of its own.
+    assert_eq!(queue.add_rate_limited_at_priority("b", 0, Duration::MAX), Duration::from_millis(1));
+}

@@ -1,0 +1,115 @@
+//! Who makes what there is into what there should be.
+
+use futures::future::BoxFuture;
+use kubewire_indexer::{Indexer, Object};
+
+use crate::attempt::Attempt;
+use crate::outcome::Outcome;
+use crate::request::{Request, RequestKey};
+use crate::runnable::BoxError;
+
+/// Makes what there is into what there should be, for one request at a time: controller-runtime's `Reconciler`.
+///
+/// It looks at the present state, which its request only names, and must be content with being called too often. One
+/// request is never with two workers of a controller at a time; with several workers different ones are.
+///
+/// Any function or closure is one that takes a request and an [`Attempt`] and answers a future of a result:
+///
+/// ```
+/// use kubewire_controller::{Attempt, Outcome, Reconciler, Request};
+///
+/// fn is_reconciler<R: Reconciler<Request>>(_: R) {}
+///
+/// async fn reconcile(pod: Request, attempt: Attempt) -> Result<Outcome, std::io::Error> {
+///     println!("{pod}, attempt {}", attempt.id());
+///     Ok(Outcome::Done)
+/// }
+/// is_reconciler(reconcile);
+/// is_reconciler(|pod: Request, _: Attempt| async move {
+///     println!("{pod}");
+///     anyhow::Ok(Outcome::requeue_after_secs(60))
+/// });
+/// ```
+///
+/// # How it is ended
+/// After the [time-out](crate::ControllerOptions::reconcile_timeout), and when a controller that stops has no time left, the
+/// future is dropped at the await where it stands. What must not be left half-done belongs into a task of its own, or has
+/// to be found and finished by the next attempt.
+pub trait Reconciler<R = Request>: Send + Sync + 'static {
+    /// Why it failed; anything that can be boxed. A [`TerminalError`](crate::TerminalError) anywhere in its chain says
+    /// that it is of no use to try again.
+    type Error: Into<BoxError>;
+
+    /// Reconciles one request.
+    fn reconcile(&self, request: R, attempt: Attempt) -> impl Future<Output = Result<Outcome, Self::Error>> + Send;
+}
+
+impl<R, F, Fut, E> Reconciler<R> for F
+where
+    F: Fn(R, Attempt) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Outcome, E>> + Send,
+    E: Into<BoxError>,
+{
+    type Error = E;
+
+    fn reconcile(&self, request: R, attempt: Attempt) -> impl Future<Output = Result<Outcome, E>> + Send {
+        self(request, attempt)
+    }
+}
+
+/// A reconciler that is given the object rather than its key; one that is not in the store is none of its business.
+/// As controller-runtime's `AsReconciler`.
+///
+/// ```
+/// use std::sync::Arc;
+/// use kubewire_controller::{Attempt, Outcome, Reconciler, Request, reconcile_objects};
+/// use kubewire_indexer::{Id, Indexer, Meta};
+///
+/// struct Pod;
+/// impl Meta for Pod {
+///     fn id(&self) -> Id<'_> {
+///         Id::new("default", "web")
+///     }
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let store: Indexer<Arc<Pod>> = Indexer::new();
+/// let reconciler = reconcile_objects(store.clone(), |_pod: Arc<Pod>, _: Attempt| async {
+///     Ok::<_, std::io::Error>(Outcome::requeue_after_secs(60))
+/// });
+/// let request = Request::new("default", "web");
+/// assert_eq!(reconciler.reconcile(request.clone(), Attempt::for_test()).await.unwrap(), Outcome::Done);
+/// store.add(Arc::new(Pod)).unwrap();
+/// let outcome = reconciler.reconcile(request, Attempt::for_test()).await.unwrap();
+/// assert_eq!(outcome, Outcome::requeue_after_secs(60));
+/// # });
+/// ```
+pub fn reconcile_objects<O, F, Fut, E>(store: Indexer<O>, reconcile: F) -> impl Reconciler<Request, Error = E>
+where
+    O: Object,
+    F: Fn(O, Attempt) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Outcome, E>> + Send,
+    E: Into<BoxError> + Send + 'static,
+{
+    move |request: Request, attempt| {
+        let found = store.get_by_key(&request).map(|object| reconcile(object, attempt));
+        async move {
+            match found {
+                Some(attempt) => attempt.await,
+                None => Ok(Outcome::Done),
+            }
+        }
+    }
+}
+
+/// A reconciler of any type.
+pub(crate) trait AnyReconciler<R>: Send + Sync + 'static {
+    fn reconcile_boxed(&self, request: R, attempt: Attempt) -> BoxFuture<'_, Result<Outcome, BoxError>>;
+}
+
+impl<R: RequestKey, T: Reconciler<R>> AnyReconciler<R> for T {
+    fn reconcile_boxed(&self, request: R, attempt: Attempt) -> BoxFuture<'_, Result<Outcome, BoxError>> {
+        // Within the future, so that a panic before the first await is one of the future's too.
+        Box::pin(async move { self.reconcile(request, attempt).await.map_err(Into::into) })
+    }
+}

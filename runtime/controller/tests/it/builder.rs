@@ -1,0 +1,227 @@
+//! What a builder makes of what is said, and what it refuses.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kubewire_apiserver::ApiServer;
+use kubewire_controller::{
+    Attempt, BoxError, BuildError, Builder, Channel, Controller, ControllerDefaults, ControllerHost, ControllerMetrics,
+    ControllerOptions, EnqueueRequestForObject, Event, GroupKind, Outcome, Request, Runnable, map, watched,
+};
+use kubewire_indexer::{Id, Meta};
+use kubewire_informer::{FactoryOptions, Informer, SharedInformerFactory};
+use kubewire_listwatch::ListWatch;
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{Diary, Running, pass, request, writes};
+
+async fn nothing(_: Request, _: Attempt) -> Result<Outcome, std::io::Error> {
+    Ok(Outcome::Done)
+}
+
+fn informers(server: &ApiServer) -> (Informer<Arc<ReplicaSet>>, Informer<Arc<Pod>>, Informer<Arc<Node>>) {
+    let client = server.client();
+    (
+        Informer::new(ListWatch::all(client.clone())),
+        Informer::new(ListWatch::all(client.clone())),
+        Informer::new(ListWatch::all(client)),
+    )
+}
+
+#[tokio::test]
+async fn what_makes_no_controller_is_refused_when_it_is_built() {
+    let server = ApiServer::start().await;
+    let (sets, pods, nodes) = informers(&server);
+    let to_nothing = || map(|_: &Arc<Node>| None::<Request>);
+    // what is said | the error
+    let rows: [(Builder, BuildError); 6] = [
+        (Controller::builder().for_(&sets).for_(&pods), BuildError::ForTwice),
+        (Controller::builder(), BuildError::NoName),
+        (Controller::builder().watches(&nodes, to_nothing()), BuildError::NoName),
+        (Controller::builder().for_(&pods).named(""), BuildError::NoName),
+        (Controller::builder().named("pods"), BuildError::NoWatches),
+        (Controller::builder().named("pods").owns(&pods), BuildError::OwnsWithoutFor),
+    ];
+    for (builder, want) in rows {
+        assert_eq!(builder.build(nothing).err(), Some(want));
+    }
+    let named = Controller::builder().named("nodes").watches(&nodes, to_nothing()).build(nothing).unwrap();
+    assert_eq!(named.name(), "nodes");
+    assert_eq!(Controller::builder().for_(&sets).build(nothing).unwrap().name(), "replicaset");
+    assert_eq!(Controller::builder().owns(&pods).for_(&sets).build(nothing).unwrap().name(), "replicaset");
+}
+
+/// Takes every controller whose name is new.
+#[derive(Default)]
+struct Host {
+    taken: Mutex<Vec<String>>,
+    metrics: ControllerMetrics,
+}
+
+impl ControllerHost for Host {
+    fn controller_defaults(&self) -> ControllerDefaults {
+        ControllerDefaults::new().need_leader_election(false).max_concurrent_reconciles(2)
+    }
+
+    fn concurrency_of(&self, kind: &GroupKind) -> Option<usize> {
+        (kind.to_string() == "ReplicaSet.apps").then_some(7)
+    }
+
+    fn controller_metrics(&self) -> ControllerMetrics {
+        self.metrics.clone()
+    }
+
+    fn add_controller(&self, controller: Arc<dyn Runnable>) -> Result<(), BoxError> {
+        let mut taken = self.taken.lock();
+        if taken.iter().any(|name| name == controller.name()) {
+            return Err("the name is taken: give it another by `named`".into());
+        }
+        taken.push(controller.name().to_owned());
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn two_controllers_of_one_kind_need_two_names() {
+    let server = ApiServer::start().await;
+    let (sets, ..) = informers(&server);
+    let host = Host::default();
+    Controller::builder().for_(&sets).complete(&host, nothing).unwrap();
+    let error = Controller::builder().for_(&sets).complete(&host, nothing).unwrap_err();
+    assert!(error.to_string().contains("does not take the controller replicaset: the name is taken"), "{error}");
+    Controller::builder().for_(&sets).named("other").complete(&host, nothing).unwrap();
+}
+
+#[tokio::test]
+async fn concurrency_is_the_controllers_own_then_that_of_its_kind_then_the_managers() {
+    let server = ApiServer::start().await;
+    let (sets, pods, _) = informers(&server);
+    let workers = |builder: Builder| {
+        let host = Host::default();
+        let controller = builder.complete(&host, nothing).unwrap();
+        assert!(format!("{controller:?}").contains("need_leader_election: false"), "the rest is the manager's");
+        let running = Running::of(controller.clone(), host.metrics);
+        let of = format!(r#"controller_runtime_max_concurrent_reconciles{{controller="{}"}}"#, controller.name());
+        running.metric(&of)
+    };
+    let own = ControllerOptions::new().max_concurrent_reconciles(3);
+    assert_eq!(workers(Controller::builder().for_(&sets).options(own)), 3.0);
+    assert_eq!(workers(Controller::builder().for_(&sets)), 7.0);
+    assert_eq!(workers(Controller::builder().for_(&pods)), 2.0);
+    let named = map(|_: &Arc<ReplicaSet>| None::<Request>);
+    assert_eq!(workers(Controller::builder().named("sets").watches(&sets, named)), 2.0, "no kind without for_");
+}
+
+fn set(name: &str) -> serde_json::Value {
+    let labels = json!({"app": name});
+    json!({
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "main", "image": "example.com/main:1"}]}}},
+    })
+}
+
+fn pod(name: &str, owners: serde_json::Value) -> serde_json::Value {
+    json!({
+        "metadata": {"name": name, "namespace": "default", "ownerReferences": owners},
+        "spec": {"containers": [{"name": "main", "image": "example.com/main:1"}]},
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_of_the_kind_of_what_it_owns_and_of_what_it_watches_become_requests() {
+    let server = ApiServer::start().await;
+    let factory = SharedInformerFactory::new(FactoryOptions::new());
+    let client = server.client();
+    let sets = factory.informer(|_| ListWatch::<Arc<ReplicaSet>>::all(client.clone()));
+    let pods = factory.informer(|_| ListWatch::<Arc<Pod>>::all(client.clone()));
+    let nodes = factory.informer(|_| ListWatch::<Arc<Node>>::all(client.clone()));
+    let done = Diary::default();
+    let controller = Controller::builder()
+        .for_(&sets)
+        .owns(&pods)
+        .watches(&nodes, map(|node: &Arc<Node>| [request(&format!("on-{}", Meta::id(&**node).name))]))
+        .build(writes(&done))
+        .unwrap();
+    let running = Running::of(controller, ControllerMetrics::new());
+    factory.start(&CancellationToken::new());
+    pass(1000).await;
+    server.create("apps/v1/replicasets", set("web")).unwrap();
+    pass(1000).await;
+    let owner = |name: &str, controls: bool| json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": "u", "controller": controls});
+    server.create("pods", pod("web-1", json!([owner("mine", true), owner("not-mine", false)]))).unwrap();
+    pass(1000).await;
+    server.create("nodes", json!({"metadata": {"name": "n1"}})).unwrap();
+    pass(1000).await;
+    assert_eq!(done.lines(), ["web", "mine", "on-n1"]);
+    running.stop().await;
+    factory.shut_down().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_owner_counts_where_that_is_said() {
+    let server = ApiServer::start().await;
+    let factory = SharedInformerFactory::new(FactoryOptions::new());
+    let client = server.client();
+    let sets = factory.informer(|_| ListWatch::<Arc<ReplicaSet>>::all(client.clone()));
+    let pods = factory.informer(|_| ListWatch::<Arc<Pod>>::all(client.clone()));
+    let done = Diary::default();
+    let controller =
+        Controller::builder().for_(&sets).owns(watched(&pods).by_any_owner()).build(writes(&done)).unwrap();
+    let running = Running::of(controller, ControllerMetrics::new());
+    factory.start(&CancellationToken::new());
+    pass(1000).await;
+    let owner = |name: &str| json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": "u"});
+    server.create("pods", pod("web-1", json!([owner("a"), owner("b")]))).unwrap();
+    pass(1000).await;
+    assert_eq!(done.lines(), ["a", "b"]);
+    running.stop().await;
+    factory.shut_down().await;
+}
+
+struct Message;
+
+impl Meta for Message {
+    fn id(&self) -> Id<'_> {
+        Id::new("default", "message")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn predicates_for_all_are_asked_before_those_of_a_watch_and_do_not_concern_other_sources() {
+    let server = ApiServer::start().await;
+    server.create("pods", pod("a", json!([]))).unwrap();
+    server.create("pods", pod("b", json!([]))).unwrap();
+    let pods = Informer::new(ListWatch::<Arc<Pod>>::all(server.client()));
+    let (asked, done, channel) = (Diary::default(), Diary::default(), Channel::new());
+    let (first, second) = (asked.clone(), asked.clone());
+    let controller = Controller::builder()
+        .for_(watched(&pods).when(move |event: &Event<'_, Arc<Pod>>| {
+            second.write(format!("own {}", event.key()));
+            true
+        }))
+        .with_predicate(move |event: &Event<'_, dyn kubewire_controller::AnyObject>| {
+            first.write(format!("global {}", event.key()));
+            event.key().name() != "b"
+        })
+        .watches_source(channel.source("messages", EnqueueRequestForObject))
+        .build(writes(&done))
+        .unwrap();
+    let running = Running::of(controller, ControllerMetrics::new());
+    let started = pods.start(CancellationToken::new());
+    channel.send(Arc::new(Message)).await.unwrap();
+    pass(1000).await;
+    let mut by_a: Vec<_> = asked.lines();
+    by_a.retain(|line| line.ends_with("/a"));
+    assert_eq!(by_a, ["global default/a", "own default/a"]);
+    assert!(!asked.lines().contains(&"own default/b".to_owned()), "{:?}", asked.lines());
+    assert!(!asked.lines().iter().any(|line| line.ends_with("message")), "{:?}", asked.lines());
+    let mut lines = done.lines();
+    lines.sort();
+    assert_eq!(lines, ["a", "message"]);
+    running.stop().await;
+    drop(started);
+}
