@@ -1,5 +1,74 @@
 //! Controllers, their sources and the manager that runs them: what controller-runtime gives, on kubewire's building
 //! blocks.
+//!
+//! A controller here is an informer's handler that adds keys, a work queue, and workers: the loop that one writes by hand
+//! with the crates below, with names for its parts. Each part can be taken by itself, and whoever needs less steps down a
+//! level: a [`Controller`] runs without a manager, a [`KindSource`] is a handler of an informer, a [`RequestQueue`] is a
+//! [`RateLimitingQueue`](kubewire_workqueue::RateLimitingQueue).
+//!
+//! # The smallest complete example
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use k8s_openapi::api::core::v1::Pod;
+//! use kubewire_apiserver::ApiServer;
+//! use kubewire_controller::{Attempt, Controller, Outcome, Request, RunContext};
+//! use kubewire_informer::Informer;
+//! use kubewire_listwatch::ListWatch;
+//! use serde_json::json;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // A server in this process, with one pod; a real one has a `kube_client::Client` too.
+//! let server = ApiServer::start().await;
+//! server.create("pods", json!({"metadata": {"name": "web", "namespace": "default"}}))?;
+//!
+//! let pods = Informer::new(ListWatch::<Arc<Pod>>::all(server.client()));
+//! let (store, cx) = (pods.indexer(), RunContext::new());
+//! let stop = cx.stop.clone();
+//! let controller = Controller::builder().for_(&pods).build(move |pod: Request, _: Attempt| {
+//!     let (found, stop) = (store.get_by_key(&pod), stop.clone());
+//!     async move {
+//!         println!("{pod} is {}", if found.is_some() { "there" } else { "gone" });
+//!         stop.cancel(); // Enough seen.
+//!         Ok::<_, std::io::Error>(Outcome::Done)
+//!     }
+//! })?;
+//!
+//! let informer = pods.start(cx.stop.clone());
+//! controller.run(cx).await?;
+//! informer.join().await;
+//! # Ok(()) }
+//! ```
+//!
+//! # Controllers, in the order in which one meets their parts
+//!
+//! - [`Reconciler`]: what is done for a [`Request`], as a trait or as an async closure. It answers an [`Outcome`] or an
+//!   error; a [`TerminalError`] anywhere in its chain is not tried again. An [`Attempt`] has an id, a priority, a deadline,
+//!   and tells of the stop. [`reconcile_objects`] looks the object up first.
+//! - [`Builder`]: `for_`, `owns`, `watches`; it takes informers and makes a [`Controller`].
+//! - [`Controller`] with [`ControllerOptions`]: starts its sources, waits until they are synced, then works. Warm-up, time-outs,
+//!   panics, and what a stop means are told there. What several have in common is in [`ControllerDefaults`].
+//! - [`Source`]: [`KindSource`] over an informer, [`Channel`] and [`StreamSource`] for what happens elsewhere, [`source_fn`]
+//!   for anything.
+//! - [`EventHandler`]: [`EnqueueRequestForObject`], [`EnqueueRequestForOwner`], [`map`], [`EventHandlerFuncs`], closures. They
+//!   are told of an [`Event`] and add to an [`Enqueue`].
+//! - [`Predicate`]: [`GenerationChanged`], [`GenerationOrDeletionChanged`], [`ResourceVersionChanged`], [`LabelsChanged`],
+//!   [`AnnotationsChanged`], [`LabelsMatch`], [`on_object`], [`PredicateFuncs`], closures; [`And`], [`Or`], [`Not`], [`AllOf`],
+//!   [`AnyOf`].
+//! - [`PriorityQueue`]: the choice to take changes before the initial list and resyncs, with aging.
+//! - [`ControllerMetrics`]: controller-runtime's names and buckets, for any registry.
+//! - [`Runnable`], [`Group`], [`RunContext`]: what a manager runs. [`ControllerHost`] is what a builder asks of a manager.
+//!
+//! # What to know
+//!
+//! - An object comes as any representation: `Arc<Pod>`, `Packed<Pod>`, a struct of one's own. Owners, generation and the like
+//!   are asked by optional methods of `Object`: a struct that does not keep them (`DetailedId` does) has none, and a predicate
+//!   about them lets no update pass.
+//! - Attempts end by being dropped, at an await, after the time-out or when the grace period is over.
+//! - Nothing is listed because a controller wants it: informers are made by whoever owns them. Nothing is global.
+//! - The differences to controller-runtime, with reasons, are in `DESIGN.md`.
 #![forbid(unsafe_code)]
 
 // The controller.
