@@ -24,8 +24,16 @@ pub(crate) fn shortened(text: String, max: usize) -> String {
     if text.len() <= max {
         return text;
     }
-    let end = text.floor_char_boundary(max - ELLIPSIS.len());
-    format!("{}{ELLIPSIS}", &text[..end])
+    format!("{}{ELLIPSIS}", begin(&text, max - ELLIPSIS.len()))
+}
+
+/// The longest begin of whole characters in `max` bytes.
+fn begin(text: &str, max: usize) -> &str {
+    let mut end = max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// The text, or its begin and a number made from all of it, so that two long ones stay different.
@@ -37,8 +45,7 @@ fn abridged(text: &str, max: usize) -> String {
     let hash = text
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-    let end = text.floor_char_boundary(max - SUFFIX_LEN);
-    format!("{}-{hash:016x}", &text[..end])
+    format!("{}-{hash:016x}", begin(text, max - SUFFIX_LEN))
 }
 
 /// An instance that fits.
@@ -66,7 +73,7 @@ pub(crate) fn event_name(object: &str, stamp: u64) -> String {
 fn subdomain(text: &str, max: usize) -> String {
     let text =
         replaced(&text.to_ascii_lowercase(), |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.');
-    let text = &text[..text.floor_char_boundary(max)];
+    let text = begin(&text, max);
     let labels: Vec<&str> =
         text.split('.').map(|label| label.trim_matches('-')).filter(|label| !label.is_empty()).collect();
     labels.join(".")

@@ -29,12 +29,15 @@ pub struct ElectorBuilder {
     hooks: Hooks,
 }
 
+type Work = Box<dyn Fn(Term) -> BoxFuture<'static, ()> + Send + Sync>;
+type OnNewLeader = Box<dyn Fn(&str) + Send + Sync>;
+
 /// What is the user's: called without a lock; a panic is caught.
 pub(crate) struct Hooks {
-    pub(crate) work: Option<Box<dyn Fn(Term) -> BoxFuture<'static, ()> + Send + Sync>>,
+    pub(crate) work: Option<Work>,
     pub(crate) work_grace: Duration,
     pub(crate) on_stopped: Option<Box<dyn Fn() + Send + Sync>>,
-    pub(crate) on_new_leader: Option<Box<dyn Fn(&str) + Send + Sync>>,
+    pub(crate) on_new_leader: Option<OnNewLeader>,
     pub(crate) metrics: Option<Arc<dyn LeaderMetrics>>,
     pub(crate) events: Option<Arc<dyn LeaderEvents>>,
 }
