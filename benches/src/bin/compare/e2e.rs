@@ -11,7 +11,7 @@ use anyhow::Context;
 use k8s_openapi::api::core::v1::Pod;
 use kubewire_indexer::{Indexer, Object, ObjectKey};
 use kubewire_informer::ResourceEventHandlerFuncs;
-use kubewire_listwatch::Json;
+use kubewire_listwatch::{Json, Pb, Protobuf};
 use kubewire_ratelimit::default_controller_rate_limiter;
 use kubewire_workqueue::RateLimitingQueue;
 use serde_json::Value;
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::flags::{Defaults, Flags};
 use crate::line::{Line, percentiles, rounded};
 use crate::process::{cpu_seconds, status};
-use crate::representation::Wire;
+use crate::representation::{PodForm, Speaks, Wire};
 use crate::runtime::runtime;
 use crate::sample::expect;
 use crate::server;
@@ -34,12 +34,12 @@ pub(crate) const FLAGS: Defaults = &[
     ("watchlist", "true"),
     ("page", "0"),
     ("transform", "false"),
+    ("protobuf", "false"),
 ];
 
 /// `RUN SEQUENCE NANOSECONDS` of the update that set it.
 const SENT: &str = "peers.example.com/sent";
 
-type Pods = Indexer<Arc<Pod>>;
 type Queue = RateLimitingQueue<ObjectKey>;
 
 /// What the workers have seen of one run.
@@ -57,11 +57,35 @@ struct Update {
     acknowledged: i64,
 }
 
+/// What a worker reads of a pod.
+trait Annotated: Object {
+    fn annotation(&self, name: &str) -> Option<&str>;
+}
+
+impl Annotated for Arc<Pod> {
+    fn annotation(&self, name: &str) -> Option<&str> {
+        Some(self.metadata.annotations.as_ref()?.get(name)?)
+    }
+}
+
+impl Annotated for Arc<Pb<k8s_pb::api::core::v1::Pod>> {
+    fn annotation(&self, name: &str) -> Option<&str> {
+        Some(self.metadata.as_ref()?.annotations.get(name)?)
+    }
+}
+
 pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
+    if flags.get("protobuf")? {
+        follow::<Arc<Pb<k8s_pb::api::core::v1::Pod>>, Protobuf>(flags)
+    } else {
+        follow::<Arc<Pod>, Json>(flags)
+    }
+}
+
+fn follow<O: PodForm + Annotated, C: Speaks<O>>(flags: &Flags) -> anyhow::Result<()> {
     let n: usize = flags.get("n")?;
     let queue = Queue::new(default_controller_rate_limiter());
-    let informer =
-        runtime().block_on(async { server::informer::<Arc<Pod>, Json>(server::connect(flags).await?, flags) })?;
+    let informer = runtime().block_on(async { server::informer::<O, C>(server::connect(flags).await?, flags) })?;
     let add = || {
         let queue = queue.clone();
         move |key| queue.add(key)
@@ -69,8 +93,8 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
     let (added, updated, deleted) = (add(), add(), add());
     let registration = informer.add_handler(
         ResourceEventHandlerFuncs::new()
-            .on_add(move |pod: Arc<Pod>, _| added(pod.key()))
-            .on_update(move |_, pod: Arc<Pod>| updated(pod.key()))
+            .on_add(move |pod: O, _| added(pod.key()))
+            .on_update(move |_, pod: O| updated(pod.key()))
             .on_delete(move |pod| deleted(pod.key())),
     )?;
     let running = runtime().block_on(async {
@@ -103,11 +127,11 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
         running.join().await;
         anyhow::Ok(())
     })?;
-    print(flags, &seen, &written, &updates, cpu)
+    print(flags, C::WIRE, &seen, &written, &updates, cpu)
 }
 
 /// As any controller's worker: takes keys, reads the cache, forgets.
-async fn work(pods: Pods, queue: Queue, seen: Arc<Seen>) {
+async fn work<O: Annotated>(pods: Indexer<O>, queue: Queue, seen: Arc<Seen>) {
     while let Some(key) = queue.get().await {
         if let Some(pod) = pods.get_by_key(&*key) {
             seen.look(&pod);
@@ -126,9 +150,8 @@ impl Seen {
         }
     }
 
-    fn look(&self, pod: &Pod) {
-        let sent = pod.metadata.annotations.as_ref().and_then(|annotations| annotations.get(SENT));
-        let Some((run, rest)) = sent.and_then(|sent| sent.split_once(' ')) else { return };
+    fn look(&self, pod: &impl Annotated) {
+        let Some((run, rest)) = pod.annotation(SENT).and_then(|sent| sent.split_once(' ')) else { return };
         let number = rest.split(' ').next().and_then(|number| number.parse::<usize>().ok());
         let Some(place) = number.and_then(|number| self.at.get(number)) else { return };
         if run == self.run {
@@ -173,7 +196,7 @@ fn peers() -> PathBuf {
 }
 
 /// An update that was not seen must have been superseded by another of its pod, acknowledged after this one was sent.
-fn print(flags: &Flags, seen: &Seen, written: &Value, updates: &[Update], cpu: f64) -> anyhow::Result<()> {
+fn print(flags: &Flags, wire: Wire, seen: &Seen, written: &Value, updates: &[Update], cpu: f64) -> anyhow::Result<()> {
     let (n, pods) = (seen.at.len(), flags.keys()?.min(seen.at.len()));
     expect("updates in the writer's trace", updates.len(), n);
     let at = |i: usize| Some(seen.at[i].load(Relaxed)).filter(|&at| at > 0);
@@ -190,7 +213,7 @@ fn print(flags: &Flags, seen: &Seen, written: &Value, updates: &[Update], cpu: f
     }
     Line::new("e2e")
         .with("representation", "typed")
-        .with_all(server::wire(flags, Wire::Json)?)
+        .with_all(server::wire(flags, wire)?)
         .with("qps", flags.get::<f64>("qps")?)
         .with("n", n)
         .with("processed", from_sent.len())
