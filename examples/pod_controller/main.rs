@@ -139,3 +139,36 @@ async fn controller(args: cluster::Args) -> anyhow::Result<()> {
     let pods = args.pods(cluster.client.clone())?;
     Arc::new(Controller::new(pods)?).run(args.workers.get(), args.sync_timeout, stop).await
 }
+
+/// What a whole run ends with against a server that answers every request with these bytes.
+#[cfg(test)]
+async fn outcome_against(answer: &'static str) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move {
+        loop {
+            let (mut connection, _) = listener.accept().await.unwrap();
+            let mut request = [0; 4096];
+            let _ = connection.read(&mut request).await;
+            let _ = connection.write_all(answer.as_bytes()).await;
+        }
+    });
+    let client = kubewire_listwatch::client_from_config(kube_client::Config::new(url.parse().unwrap())).unwrap();
+    let args = cluster::Args::parse_from(["pod_controller", "--sync-timeout", "500ms"]);
+    let controller = Controller::new(args.pods(client).unwrap()).unwrap();
+    let run = Arc::new(controller).run(1, args.sync_timeout, CancellationToken::new());
+    let error = run.await.expect_err("nothing that could be synced came");
+    server.abort();
+    format!("{error:#}")
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_something_else_is_told_of_when_the_sync_has_timed_out() {
+    let plain = outcome_against("hello\n").await;
+    assert!(plain.contains("pods: ") && plain.contains("transport"), "{plain}");
+    let text = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\ncontent-length: 6\r\n\r\nhello\n";
+    let text = outcome_against(text).await;
+    assert!(text.contains("cannot ") && text.contains("hello"), "{text}");
+}
