@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 /// server refuses, that passes through; else it is 403, as in controller-runtime.
 #[derive(Clone, PartialEq)]
 pub struct Rejection {
-    status: Status,
+    /// In a box, as results with it are passed about.
+    status: Box<Status>,
     warnings: Vec<String>,
 }
 
@@ -37,7 +38,7 @@ impl Rejection {
     pub fn new(code: u16, reason: impl Into<String>, message: impl Into<String>) -> Self {
         let code = if (400..600).contains(&code) { code } else { 500 };
         let status = Status { code, reason: reason.into(), message: message.into(), ..Status::default() };
-        Self { status, warnings: Vec::new() }
+        Self { status: Box::new(status), warnings: Vec::new() }
     }
 
     /// With a warning for whoever sent the object, beside the message.
@@ -89,7 +90,7 @@ impl<E: Error + 'static> From<E> for Rejection {
             let boxed = here.downcast_ref::<Box<Status>>().map(|status| &**status);
             if let Some(status) = here.downcast_ref::<Status>().or(boxed) {
                 let code = if (400..600).contains(&status.code) { status.code } else { 500 };
-                return Self { status: Status { code, ..status.clone() }, warnings: Vec::new() };
+                return Self { status: Box::new(Status { code, ..status.clone() }), warnings: Vec::new() };
             }
             source = here.source();
         }
@@ -107,6 +108,10 @@ impl fmt::Debug for Rejection {
 mod tests {
     use super::*;
 
+    #[derive(Debug, thiserror::Error)]
+    #[error("the widget was not read")]
+    struct Wrapped(#[source] Status);
+
     #[test]
     fn an_error_is_forbidden_and_a_status_among_its_sources_passes_through() {
         let plain = Rejection::from(std::io::Error::other("no"));
@@ -114,7 +119,7 @@ mod tests {
         let status = Status { code: 409, reason: "Conflict".into(), message: "twice".into(), ..Status::default() };
         let direct = Rejection::from(status.clone());
         assert_eq!((direct.code(), direct.reason(), direct.message()), (409, "Conflict", "twice"));
-        let wrapped = Rejection::from(std::io::Error::other(status.clone()));
+        let wrapped = Rejection::from(Wrapped(status.clone()));
         assert_eq!(wrapped, direct);
         let of_kube = Rejection::from(kube_client::Error::Api(Box::new(status)));
         assert_eq!(of_kube, direct);

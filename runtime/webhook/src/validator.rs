@@ -33,7 +33,7 @@ pub enum Change<'a, T> {
 
 impl<'a, T> Change<'a, T> {
     /// As it is to be, if it stays.
-    pub fn new(&self) -> Option<&'a T> {
+    pub fn new_object(&self) -> Option<&'a T> {
         match *self {
             Self::Create { new } | Self::Update { new, .. } => Some(new),
             Self::Delete { .. } => None,
@@ -41,7 +41,7 @@ impl<'a, T> Change<'a, T> {
     }
 
     /// As it is, if it is there.
-    pub fn old(&self) -> Option<&'a T> {
+    pub fn old_object(&self) -> Option<&'a T> {
         match *self {
             Self::Update { old, .. } | Self::Delete { old } => Some(old),
             Self::Create { .. } => None,

@@ -96,7 +96,9 @@ pub(crate) fn webhooks() -> Webhooks {
         })
         .validating(|change: Change<'_, WidgetV2>, _: &AdmissionRequest| -> Result<Warnings, Rejection> {
             match change {
-                _ if change.new().is_some_and(|new| new.spec.size > 100) => Err(Rejection::invalid("100 at most")),
+                _ if change.new_object().is_some_and(|new| new.spec.size > 100) => {
+                    Err(Rejection::invalid("100 at most"))
+                }
                 Change::Update { old, new } if new.spec.size < old.spec.size => Err(Rejection::forbidden("it shrinks")),
                 Change::Create { new } if new.spec.size == 0 => Ok(vec!["a size of 0 is of no use".to_owned()]),
                 Change::Delete { old } if old.spec.color == "gold" => Err(Rejection::forbidden("gold is kept")),
