@@ -61,18 +61,20 @@ type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
 /// series of a controller are there, at zero, once the controller has been built.
 ///
 /// ```
-/// use kubewire_controller::ControllerMetrics;
+/// use kubewire_controller::{Attempt, Controller, ControllerMetrics, ControllerOptions, Outcome, Request};
 /// use prometheus_client::encoding::text::encode;
 /// use prometheus_client::registry::Registry;
 ///
 /// let mut registry = Registry::default();
 /// let metrics = ControllerMetrics::new();
 /// metrics.register(&mut registry);
+/// let reconcile = |_: Request, _: Attempt| async { Ok::<_, std::io::Error>(Outcome::Done) };
+/// let controller = Controller::with_metrics("pods", reconcile, ControllerOptions::new(), &metrics);
 /// // When asked for them:
 /// metrics.refresh();
 /// let mut text = String::new();
 /// encode(&mut text, &registry).unwrap();
-/// assert!(text.contains("controller_runtime_reconcile"));
+/// assert!(text.contains(r#"controller_runtime_reconcile_errors_total{controller="pods"} 0"#));
 /// ```
 #[derive(Clone, Default)]
 pub struct ControllerMetrics {
