@@ -22,8 +22,12 @@ use crate::server::Inner;
 use crate::store::CollectionId;
 use crate::watch::{Cursor, WatchOptions, error_line};
 use crate::watch_stream::Watch;
-use crate::write::{Collection, DeleteOptions, Target, Written};
-use crate::{Status, Verb, openapi, patching, review};
+use crate::world::World;
+use crate::write::{Collection, DeleteOptions, FieldManager, Target, Written, not_typed};
+use crate::{Cause, Status, Verb, openapi, patching, review};
+
+/// The longest name of a manager of fields.
+const FIELD_MANAGER_LEN_MAX: usize = 128;
 
 /// One request for objects.
 pub(crate) struct Call<'a> {
@@ -149,7 +153,7 @@ impl Call<'_> {
             None => false,
             Some("All") => true,
             Some(other) => {
-                let cause = crate::Cause::not_supported("dryRun", other, &["All"]);
+                let cause = Cause::not_supported("dryRun", other, &["All"]);
                 return Err(Status::invalid_options("Options", vec![cause]));
             }
         };
@@ -159,7 +163,20 @@ impl Call<'_> {
             status: self.objects.subresource == "status",
             dry_run,
             direct: false,
+            manager: Some(self.field_manager()),
         })
+    }
+
+    /// Who writes, by the query or else by the user agent.
+    fn field_manager(&self) -> FieldManager {
+        let named = self.request.query.text("fieldManager");
+        let agent = self.request.header(header::USER_AGENT).and_then(|agent| agent.split('/').next());
+        let name = named.or(agent.filter(|agent| !agent.is_empty())).unwrap_or("unknown");
+        FieldManager {
+            name: name.chars().take(FIELD_MANAGER_LEN_MAX).collect(),
+            is_named: named.is_some(),
+            time: Inner::now().text(0),
+        }
     }
 
     /// The object in the body, and what to warn of.
@@ -211,6 +228,13 @@ impl Call<'_> {
     fn patch(&self) -> Answered {
         let target = self.target()?;
         let content_type = self.request.header(header::CONTENT_TYPE).unwrap_or_default();
+        if patching::is_apply(content_type) {
+            return self.apply(&target);
+        }
+        if self.request.query.text("force").is_some() {
+            let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
+            return Err(Status::invalid_options("PatchOptions", vec![cause]));
+        }
         let validation = FieldValidation::parse(self.request.query)?;
         let resource = &self.objects.resource;
         let mut warnings = Vec::new();
@@ -221,6 +245,33 @@ impl Call<'_> {
         };
         let written = self.inner.write(|world, _| world.patch(self.id, &target, patch))?;
         Ok(warn(self.written(StatusCode::OK, &written), &warnings))
+    }
+
+    fn apply(&self, target: &Target) -> Answered {
+        let resource = &self.objects.resource;
+        let manager = self.field_manager();
+        let named = self.request.query.text("fieldManager").unwrap_or_default();
+        if let Some(cause) = match named.len() {
+            0 => Some(Cause::required("fieldManager", "is required for apply patch")),
+            len if len > FIELD_MANAGER_LEN_MAX => Some(Cause::invalid(
+                "fieldManager",
+                named,
+                &format!("must be no more than {FIELD_MANAGER_LEN_MAX} bytes"),
+            )),
+            _ => None,
+        } {
+            return Err(Status::invalid_options("PatchOptions", vec![cause]));
+        }
+        let mut config = patching::configuration(&self.body)?;
+        let unknown = FieldValidation::Warn.read(resource, &mut config)?;
+        if let Some(first) = unknown.first() {
+            let path = first.trim_start_matches("unknown field ").trim_matches('"');
+            return Err(not_typed(resource, target, &format!(".{path}: field not declared in schema")));
+        }
+        let force = self.request.query.flag("force") == Some(true);
+        let write = |world: &mut World, now| world.apply(self.id, target, config, &manager, force, now);
+        let (written, is_new) = self.inner.write(write)?;
+        Ok(self.written(if is_new { StatusCode::CREATED } else { StatusCode::OK }, &written))
     }
 
     fn written(&self, code: StatusCode, written: &Written) -> Response<ResponseBody> {

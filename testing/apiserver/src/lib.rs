@@ -50,8 +50,9 @@
 //!   is over, and a namespace that is deleted takes with it what is in it.
 //! - No admission, no defaulting but of what clients and printers count on, no validation but of metadata, of types, and
 //!   of leases and events: a pod without containers is taken.
-//! - No server-side apply (415), no `managedFields` but those that a client sends, no watches of single paths (`/watch/…`), no
-//!   subresources but `status`.
+//! - Server-side apply knows one version of each resource. `managedFields` are kept from the first apply on, and from the
+//!   start for an object whose create named its `fieldManager`; old entries are never put together.
+//! - No watches of single paths (`/watch/…`), no subresources but `status`.
 //! - Answers are JSON, or protobuf where a client asks for it: of the built-in resources, and of the metadata of all.
 //!   Request bodies may be protobuf too. HTTP/1.1, or
 //!   HTTP/2 where the client begins with it (100 requests a connection, as the real server), without TLS.
@@ -94,6 +95,7 @@ mod hits;
 mod kubeconfig;
 mod list;
 mod list_stream;
+mod managed;
 mod matching;
 mod open_count;
 mod openapi;

@@ -6,13 +6,23 @@ use crate::openapi::Type;
 use crate::patch::{self, PatchType};
 use crate::{Resource, Status};
 
+/// Whether a body of this content type is applied, rather than a change.
+pub(crate) fn is_apply(content_type: &str) -> bool {
+    let media_type = content_type.split(';').next().unwrap_or_default().trim();
+    ["application/apply-patch+yaml", "application/apply-patch+json"].iter().any(|t| media_type.eq_ignore_ascii_case(t))
+}
+
+/// The configuration in the body of an apply: YAML, of which JSON is a part.
+pub(crate) fn configuration(body: &[u8]) -> Result<Value, Status> {
+    // Most clients send JSON, which its own reader reads faster.
+    if let Ok(config) = serde_json::from_slice(body) {
+        return Ok(config);
+    }
+    serde_saphyr::from_slice(body).map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))
+}
+
 /// The object that a patch of this content type makes of `object`.
 pub(crate) fn apply(content_type: &str, body: &[u8], object: Value, resource: &Resource) -> Result<Value, Status> {
-    if content_type.starts_with("application/apply-patch") {
-        let message = "server-side apply is not supported by this server: use a merge patch, a JSON patch or a strategic \
-            merge patch (kubectl: without --server-side)";
-        return Err(Status::unsupported_media_type(message));
-    }
     let failed = |error: patch::PatchError| {
         let code = error.status_code().as_u16();
         let reason = match code {

@@ -17,4 +17,4 @@ pub(crate) use decode::decode;
 pub(crate) use document::document;
 pub(crate) use encode::{ListHead, envelope, frame, item_len, message, put_item, to_protobuf};
 pub(crate) use protobuf::{MEDIA_TYPE as PROTOBUF, to_json};
-pub(crate) use types::{Field, Type};
+pub(crate) use types::{Field, Shape, Type};

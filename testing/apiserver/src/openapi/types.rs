@@ -129,6 +129,11 @@ impl Type {
         Type::named(&format!("{META}.PartialObjectMetadata"))
     }
 
+    /// The metadata of an object.
+    pub(crate) fn object_meta() -> Option<&'static Type> {
+        Type::named(&format!("{META}.ObjectMeta"))
+    }
+
     /// The metadata of a list.
     pub(crate) fn list_meta() -> Option<&'static Type> {
         Type::named(&format!("{META}.ListMeta"))

@@ -3,6 +3,7 @@
 use kubewire_indexer::ObjectKey;
 use serde_json::{Value, json};
 
+use super::apply::track;
 use super::{Target, Written, check_shape, defaults, meta_text, metadata, names, validation};
 use crate::status::Cause;
 use crate::store::CollectionId;
@@ -61,6 +62,7 @@ impl World {
         }
         defaults::fill(&resource, &mut object, target.direct);
         validation::check(&resource, None, &object)?;
+        track(&resource, target, None, &mut object);
         if target.dry_run {
             return Ok(Written::Dry(object));
         }

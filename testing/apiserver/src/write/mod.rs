@@ -1,5 +1,6 @@
 //! PURE. The rules of writing: create, update, patch, delete.
 
+mod apply;
 mod create;
 mod defaults;
 mod delete;
@@ -15,6 +16,7 @@ use bytes::Bytes;
 use kubewire_indexer::ObjectKey;
 use serde_json::{Map, Value, json};
 
+pub(crate) use apply::{FieldManager, not_typed};
 pub(crate) use delete::{Collection, DeleteOptions};
 
 use crate::stored::Stored;
@@ -33,6 +35,8 @@ pub(crate) struct Target {
     pub(crate) dry_run: bool,
     /// Whether a test writes: then a created object keeps the status that it came with.
     pub(crate) direct: bool,
+    /// Who writes, if that is to be noted.
+    pub(crate) manager: Option<FieldManager>,
 }
 
 impl Target {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::apply::track;
 use super::create::place_in_namespace;
 use super::{Target, Written, check_shape, finalizers, meta_text, metadata, validation};
 use crate::status::Cause;
@@ -57,6 +58,7 @@ impl World {
         keep(resource, target, &old, &mut new);
         check_finalizers(resource, &target.name, &old, &new)?;
         validation::check(resource, Some(&old), &new)?;
+        track(resource, target, Some(&old), &mut new);
         metadata(&mut new).insert("resourceVersion".to_owned(), json!(stored.version.to_string()));
         if resource.generation && !target.status && wanted_differs(&old, &new) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
@@ -116,6 +118,9 @@ fn check_identity(
 /// The old object with the new one's status.
 fn with_status(old: &Value, object: &mut Value) -> Value {
     let mut new = old.clone();
+    if let Some(managers @ Value::Array(_)) = object["metadata"].get_mut("managedFields").map(Value::take) {
+        metadata(&mut new).insert("managedFields".to_owned(), managers);
+    }
     match object.get_mut("status").map(Value::take) {
         Some(status) => new["status"] = status,
         None => {

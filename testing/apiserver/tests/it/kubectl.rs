@@ -343,7 +343,9 @@ fn apply_changes_what_changed_and_keeps_what_others_set() {
     let error = cluster.fails_with("apply -f -", &changed.replace("replicas", "replicaz"));
     assert!(error.contains("unknown field \"spec.replicaz\""), "{error}");
     let error = cluster.fails_with("apply --server-side -f -", DEPLOYMENT);
-    assert!(error.contains("server-side apply"), "{error}");
+    assert!(error.contains("Apply failed with"), "{error}");
+    let forced = cluster.ok_with("apply --server-side --force-conflicts -f -", DEPLOYMENT);
+    assert_eq!(forced, "deployment.apps/web serverside-applied\n");
 }
 
 #[test]

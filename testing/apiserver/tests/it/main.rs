@@ -1,6 +1,7 @@
 //! The server as clients see it.
 
 mod access;
+mod apply;
 mod clients;
 mod faults;
 mod forms;
