@@ -96,7 +96,7 @@ pub(super) fn prune(value: &mut Value, schema: Schema<'_>, last: &FieldSet, kept
 }
 
 fn stays(value: &mut Value, schema: Schema<'_>, last: &FieldSet, kept: &FieldSet, declared: bool) -> bool {
-    if last.member && !kept.member && !(declared && !kept.is_empty()) {
+    if last.member && !kept.member && (!declared || kept.is_empty()) {
         return false;
     }
     let was_empty = is_empty(value);
