@@ -182,6 +182,11 @@ impl<O: Object> Informer<O> {
         }
     }
 
+    /// Whether both are handles to one informer.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.core, &other.core)
+    }
+
     /// Waits until it has stopped and all its tasks have ended. Cancel-safe.
     pub(crate) async fn ended(&self) {
         self.core.health.ended.wait().await;

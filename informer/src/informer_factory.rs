@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use hashbrown::HashMap;
-use kubewire_indexer::{Indexer, Indexers, Object};
+use kubewire_indexer::{IndexConflict, Indexer, Indexers, Object};
 use kubewire_listwatch::{BoxError, ListerWatcher};
 use kubewire_ratelimit::Clock;
 use tokio_util::sync::CancellationToken;
@@ -83,7 +83,6 @@ struct Inner {
 #[derive(Default)]
 struct State {
     members: HashMap<Place, Member>,
-    running: Vec<RunningInformer>,
     shut_down: bool,
 }
 
@@ -99,6 +98,8 @@ struct Place {
 struct Member {
     informer: Arc<dyn AnyInformer>,
     started: bool,
+    /// Set once the start is over. It goes with its member.
+    running: Option<RunningInformer>,
 }
 
 /// An informer of any type.
@@ -259,15 +260,41 @@ impl SharedInformerFactory {
         scope: &str,
         lister_watcher: impl FnOnce() -> L,
     ) -> Informer<L::Object> {
-        let lister_watcher = lister_watcher();
+        self.find_or_make(scope, lister_watcher(), || {
+            self.inner.options.informer_options().indexers(Indexers::by_namespace())
+        })
+    }
+
+    /// As [`informer_named`](Self::informer_named), with options of its own in place of the factory's; those count where it is
+    /// made, by the first who asks. The index by namespace is for the caller to add.
+    ///
+    /// # Errors
+    /// Names an index that was given twice.
+    pub fn informer_with<L: ListerWatcher>(
+        &self,
+        scope: &str,
+        lister_watcher: impl FnOnce() -> L,
+        options: InformerOptions<L::Object>,
+    ) -> Result<Informer<L::Object>, IndexConflict> {
+        Indexer::with_indexers(options.indexers.clone())?;
+        Ok(self.find_or_make(scope, lister_watcher(), || options))
+    }
+
+    fn find_or_make<L: ListerWatcher>(
+        &self,
+        scope: &str,
+        lister_watcher: L,
+        options: impl FnOnce() -> InformerOptions<L::Object>,
+    ) -> Informer<L::Object> {
         let resource = lister_watcher.resource();
         let place = Place { objects: TypeId::of::<L::Object>(), resource, scope: scope.to_owned() };
         if let Some(informer) = self.find(&place) {
             return informer;
         }
-        let indexer = Indexer::with_indexers(Indexers::by_namespace()).expect("one index, so none twice");
-        let mut options = self.inner.options.informer_options();
-        if !scope.is_empty() {
+        let mut options = options();
+        let indexers = std::mem::take(&mut options.indexers);
+        let indexer = Indexer::with_indexers(indexers).expect("no index twice: one, or those that were checked");
+        if !scope.is_empty() && options.description.is_none() {
             options = options.description(format!("{} in {scope}", place.resource));
         }
         let made = Informer::with_indexer(lister_watcher, indexer, options);
@@ -279,10 +306,27 @@ impl SharedInformerFactory {
                 informer
             }
             None => {
-                state.members.insert(place, Member { informer: Arc::new(made.clone()), started: false });
+                state.members.insert(place, Member { informer: Arc::new(made.clone()), started: false, running: None });
                 made
             }
         }
+    }
+
+    /// Stops an informer of this factory and forgets it: its handlers hear no more, its store stays as it is for who holds
+    /// it, and who asks again gets a new one, which wants a [`start`](Self::start). False where it is not one of this factory.
+    pub fn remove<O: Object>(&self, informer: &Informer<O>) -> bool {
+        let removed = {
+            let mut state = self.inner.state.lock();
+            let is_it = |member: &Member| {
+                member.informer.as_any().downcast_ref::<Informer<O>>().is_some_and(|member| member.is_same(informer))
+            };
+            let place = state.members.iter().find(|(_, member)| is_it(member)).map(|(place, _)| place.clone());
+            place.and_then(|place| state.members.remove(&place))
+        };
+        if let Some(member) = &removed {
+            member.informer.stop();
+        }
+        removed.is_some()
     }
 
     fn find<O: Object>(&self, place: &Place) -> Option<Informer<O>> {
@@ -300,20 +344,29 @@ impl SharedInformerFactory {
             if state.shut_down {
                 return;
             }
-            let new = state.members.values_mut().filter(|member| !member.started);
-            new.map(|member| {
+            let new = state.members.iter_mut().filter(|(_, member)| !member.started);
+            new.map(|(place, member)| {
                 member.started = true;
-                Arc::clone(&member.informer)
+                (place.clone(), Arc::clone(&member.informer))
             })
             .collect()
         };
-        let mut running: Vec<_> = new.iter().map(|informer| informer.start(stop.clone())).collect();
-        let mut state = self.inner.state.lock();
-        if !state.shut_down {
-            state.running.append(&mut running);
+        let mut running: Vec<_> =
+            new.into_iter().map(|(place, informer)| (place, Some(informer.start(stop.clone())), informer)).collect();
+        {
+            let mut state = self.inner.state.lock();
+            let shut_down = state.shut_down;
+            for (place, running, informer) in &mut running {
+                if !shut_down
+                    && let Some(member) = state.members.get_mut(place)
+                    && Arc::ptr_eq(&member.informer, informer)
+                    && member.running.is_none()
+                {
+                    member.running = running.take();
+                }
+            }
         }
-        drop(state);
-        // What a shut-down has overtaken stops by being dropped.
+        // What a shut-down or a removal has overtaken stops by being dropped.
         drop(running);
     }
 
@@ -336,11 +389,11 @@ impl SharedInformerFactory {
     ///
     /// Cancel-safe: they are stopped at the first poll.
     pub async fn shut_down(&self) {
-        let (running, members) = {
+        let (members, running) = {
             let mut state = self.inner.state.lock();
             state.shut_down = true;
             let members: Vec<_> = state.members.values().map(|member| Arc::clone(&member.informer)).collect();
-            (std::mem::take(&mut state.running), members)
+            (members, state.members.values_mut().filter_map(|member| member.running.take()).collect::<Vec<_>>())
         };
         members.iter().for_each(|informer| informer.stop());
         // Also those that a start has just begun and not put down yet.

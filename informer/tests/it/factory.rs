@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kubewire_indexer::{Id, LabelSelector, Meta, Object};
-use kubewire_informer::{FactoryOptions, NamespacedInformers, SharedInformerFactory};
+use kubewire_indexer::{Id, IndexFunc, Indexers, LabelSelector, Meta, Object};
+use kubewire_informer::{FactoryOptions, InformerOptions, NamespacedInformers, SharedInformerFactory};
 use kubewire_listwatch::{
     ErrorClass, ItemSink, ListMeta, ListOptions, ListerWatcher, RequestError, WatchOptions, WatchStream,
 };
@@ -206,4 +206,33 @@ async fn several_namespaces_are_read_as_one_store() {
         informer.join().await;
     }
     assert_eq!(informers.informer("red").unwrap().resource(), "pods in red");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_informer_with_options_of_its_own_is_found_again_and_once_removed_made_anew() {
+    let source = Source::new();
+    source.put("ns/a", "1");
+    let factory = SharedInformerFactory::new(FactoryOptions::new());
+    let by_name = || InformerOptions::new().indexers(Indexers::none().with("name", IndexFunc::name()));
+    let pods = factory.informer_with("web", || source.clone(), by_name()).unwrap();
+    let again = factory.informer_with("web", || source.clone(), by_name()).unwrap();
+    let stop = CancellationToken::new();
+    factory.start(&stop);
+    factory.wait_for_cache_sync(&stop, MINUTE).await.unwrap();
+    assert_eq!(again.indexer().by_index("name", "a").unwrap().len(), 1, "they are one");
+
+    assert!(factory.remove(&pods));
+    assert!(!factory.remove(&pods), "it is gone");
+    settle().await;
+    assert!(pods.is_stopped());
+    source.put("ns/b", "2");
+    let anew = factory.informer_with("web", || source.clone(), by_name()).unwrap();
+    factory.start(&stop);
+    factory.wait_for_cache_sync(&stop, MINUTE).await.unwrap();
+    assert_eq!((anew.indexer().len(), pods.indexer().len()), (2, 1));
+    factory.shut_down().await;
+    assert!(anew.is_stopped());
+
+    let twice = Indexers::none().with("x", IndexFunc::name()).with("x", IndexFunc::name());
+    assert!(factory.informer_with("x", || source.clone(), InformerOptions::new().indexers(twice)).is_err());
 }

@@ -8,6 +8,7 @@ use kubewire_indexer::Object;
 use kubewire_informer::Informer;
 use kubewire_listwatch::Represented;
 
+use crate::cluster::Cached;
 use crate::controller::Controller;
 use crate::controller_metrics::ControllerMetrics;
 use crate::controller_options::{ControllerDefaults, ControllerOptions};
@@ -127,18 +128,19 @@ pub trait ControllerHost {
     fn add_controller(&self, controller: Arc<dyn Runnable>) -> Result<(), BoxError>;
 }
 
-/// The objects of an informer, or those for which predicates say yes.
+/// The objects of an informer or of a cache, or those for which predicates say yes.
 #[must_use = "it does nothing until it is given to a builder"]
 pub struct Watched<O: Object> {
-    informer: Informer<O>,
+    informers: Vec<Informer<O>>,
     predicates: Vec<Box<dyn Predicate<O>>>,
     any_owner: bool,
 }
 
-/// The objects of an informer, to be narrowed by [`when`](Watched::when). An informer by itself will do where nothing is to
-/// be said about it.
-pub fn watched<O: Object>(informer: &Informer<O>) -> Watched<O> {
-    Watched { informer: informer.clone(), predicates: Vec::new(), any_owner: false }
+/// The objects of an informer, or of a cache, to be narrowed by [`when`](Watched::when). An informer by itself will do where
+/// nothing is to be said about it; so will what a [cache](Cached) keeps of a type, whose informers of several namespaces count
+/// as one.
+pub fn watched<O: Object>(objects: impl Into<Watched<O>>) -> Watched<O> {
+    objects.into()
 }
 
 impl<O: Object> Watched<O> {
@@ -156,7 +158,14 @@ impl<O: Object> Watched<O> {
 
 impl<O: Object> From<&Informer<O>> for Watched<O> {
     fn from(informer: &Informer<O>) -> Self {
-        watched(informer)
+        Self { informers: vec![informer.clone()], predicates: Vec::new(), any_owner: false }
+    }
+}
+
+impl<O: Object> From<&Cached<O>> for Watched<O> {
+    fn from(cached: &Cached<O>) -> Self {
+        let informers = cached.informers().map(|(_, informer)| informer.clone()).collect();
+        Self { informers, predicates: Vec::new(), any_owner: false }
     }
 }
 
@@ -186,14 +195,14 @@ impl Builder<Request> {
 
     /// What objects of the kind that it is for make: each event of an object asks for its owner, if that controls it.
     pub fn owns<O: Object>(mut self, objects: impl Into<Watched<O>>) -> Self {
-        let Watched { informer, predicates, any_owner } = objects.into();
+        let Watched { informers, predicates, any_owner } = objects.into();
         self.watches.push(Box::new(move |primary, global| {
             let primary = primary.ok_or(BuildError::OwnsWithoutFor)?;
             let mut handler = EnqueueRequestForOwner::new(primary.kind.clone()).cluster_scoped(primary.cluster_scoped);
             if any_owner {
                 handler = handler.any_owner();
             }
-            Ok(Box::new(KindSource::new(&informer, handler).with_global(global).with_predicates(predicates)))
+            Ok(Box::new(KindSource::of_all(informers, handler).with_global(global).with_predicates(predicates)))
         }));
         self
     }
@@ -215,9 +224,9 @@ impl<R: RequestKey> Builder<R> {
 
     /// Objects whose events a handler turns into requests.
     pub fn watches<O: Object>(mut self, objects: impl Into<Watched<O>>, handler: impl EventHandler<O, R>) -> Self {
-        let Watched { informer, predicates, .. } = objects.into();
+        let Watched { informers, predicates, .. } = objects.into();
         self.watches.push(Box::new(move |_, global| {
-            Ok(Box::new(KindSource::new(&informer, handler).with_global(global).with_predicates(predicates)))
+            Ok(Box::new(KindSource::of_all(informers, handler).with_global(global).with_predicates(predicates)))
         }));
         self
     }
@@ -316,7 +325,7 @@ impl<R: RequestKey> fmt::Debug for Builder<R> {
 impl<O: Object> fmt::Debug for Watched<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watched")
-            .field("resource", &self.informer.resource())
+            .field("resources", &self.informers.iter().map(Informer::resource).collect::<Vec<_>>())
             .field("predicates", &self.predicates.len())
             .finish_non_exhaustive()
     }

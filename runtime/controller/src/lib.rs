@@ -61,6 +61,17 @@
 //! - [`ControllerMetrics`]: controller-runtime's names and buckets, for any registry.
 //! - [`Runnable`], [`Group`], [`RunContext`]: what a manager runs. [`ControllerHost`] is what a builder asks of a manager.
 //!
+//! # The manager and the cluster
+//!
+//! - [`Manager`] with [`ManagerOptions`]: a cluster, what runs over it, and the servers that tell of it. Beneath it:
+//!   [`RunnableGroups`], which start and stop in order and in bounded time, and end with a [`RunError`] that has all that
+//!   went wrong. An [`Elector`] decides who leads.
+//! - [`HealthServer`] and [`HealthChecks`], [`MetricsServer`] and [`MetricsRegistry`], [`TokenAccess`] for who may read them.
+//! - [`Cluster`]: a client, a [`Cache`] with [`CacheOptions`] and [`TypeOptions`], a [`Reader`], a [`RestMapper`]. A [`Cached`]
+//!   is what the cache keeps of one type.
+//! - [`create_or_update`], [`create_or_patch`], [`patch_status`], [`MergeFrom`]; [`set_controller_reference`], [`Owner`];
+//!   [`add_finalizer`], [`Finalizers`]; [`stop_on_signal`].
+//!
 //! # What to know
 //!
 //! - An object comes as any representation: `Arc<Pod>`, `Packed<Pod>`, a struct of one's own. Owners, generation and the like
@@ -97,7 +108,13 @@ mod test_object;
 mod watch;
 
 // The manager and the cluster.
+mod cluster;
+mod health;
+mod helpers;
+mod http_server;
 mod manager;
+mod metrics;
+mod signals;
 
 // The controller.
 pub use attempt::{Attempt, ReconcileId};
@@ -127,4 +144,21 @@ pub use start_error::StartError;
 pub use terminal_error::{TerminalError, is_terminal};
 
 // The manager and the cluster.
-pub use manager::{AddError, Cancelled, Elector, Ended, Failure, OnElected, RunError, RunnableGroups};
+pub use cluster::{
+    Cache, CacheOptions, Cached, Cluster, ListQuery, MapError, Mapping, ReadError, Reader, RestMapper, ScopeOptions,
+    TypeOptions, Unhealthy, Unwatched, WaitError, WatchError,
+};
+pub use health::{AddCheckError, HealthChecks, HealthServer};
+pub use helpers::{
+    CreateOrUpdateError, FinalizeError, Finalized, Finalizer, Finalizers, MergeFrom, OperationResult, Owner,
+    OwnerError, PatchError, RegisterFinalizerError, add_finalizer, contains_finalizer, create_or_patch,
+    create_or_update, patch_status, remove_finalizer, set_controller_reference, set_owner_reference,
+};
+#[cfg(feature = "rustls-tls")]
+pub use kubewire_certificate::{CertificateError, CertificateEvents, ReloadingCertificate};
+pub use manager::{
+    AddError, Cancelled, Elector, Ended, Failure, Manager, ManagerOptions, NameTaken, OnElected, RunError,
+    RunnableGroups,
+};
+pub use metrics::{AddHandlerError, MetricsRegistry, MetricsServer, TokenAccess};
+pub use signals::stop_on_signal;

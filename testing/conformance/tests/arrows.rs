@@ -17,7 +17,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("kubewire-informer", &["kubewire-indexer", "kubewire-listwatch", "kubewire-ratelimit"]),
     (
         "kubewire-controller",
-        &["kubewire-indexer", "kubewire-informer", "kubewire-listwatch", "kubewire-ratelimit", "kubewire-workqueue"],
+        &[
+            "kubewire-certificate",
+            "kubewire-events",
+            "kubewire-indexer",
+            "kubewire-informer",
+            "kubewire-leaderelection",
+            "kubewire-listwatch",
+            "kubewire-ratelimit",
+            "kubewire-workqueue",
+        ],
     ),
     ("kubewire-certificate", &[]),
     ("kubewire-webhook", &["kubewire-certificate", "kubewire-controller"]),

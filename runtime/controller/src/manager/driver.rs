@@ -16,6 +16,7 @@ use tracing::Instrument;
 use super::run_error::find_in_chain;
 use super::runnable_groups::{Settings, Shared};
 use super::stages::{Ending, Event, MemberId, Step, Timer};
+use crate::panic_text::panic_text;
 use crate::{BoxError, Cancelled, Failure, Group, RunContext, RunError, Runnable};
 
 /// What a task is for.
@@ -320,9 +321,4 @@ const ELECTOR: &str = "leader election";
 
 fn is_cancelled(failure: &Failure) -> bool {
     find_in_chain::<Cancelled>(failure).is_some()
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no text".to_owned())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -244,12 +244,26 @@ impl RunnableGroups {
         self.shared.state.lock().stages.is_stopping()
     }
 
+    /// A handle that keeps nothing alive.
+    pub(crate) fn downgrade(&self) -> WeakGroups {
+        WeakGroups(Arc::downgrade(&self.shared))
+    }
+
     async fn wait(&self, signal: &CancellationToken) -> Result<(), Ended> {
         tokio::select! {
             biased;
             () = signal.cancelled() => Ok(()),
             () = self.shared.ended.cancelled() => Err(Ended),
         }
+    }
+}
+
+/// See [`RunnableGroups::downgrade`].
+pub(crate) struct WeakGroups(Weak<Shared>);
+
+impl WeakGroups {
+    pub(crate) fn upgrade(&self) -> Option<RunnableGroups> {
+        Some(RunnableGroups { shared: self.0.upgrade()? })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The events of an informer.
 
 use std::fmt;
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kubewire_indexer::{Deleted, Object};
@@ -25,7 +26,8 @@ use crate::watch::{AnyPredicate, Watch};
 /// to the source, which starts and stops it: for a controller that is wired by hand. An informer that cannot list is tried
 /// again and again by itself; what was wrong last stands in the error after the time-out.
 pub struct KindSource<O: Object, R: RequestKey = Request> {
-    informer: Informer<O>,
+    /// One, or one for each of several namespaces.
+    informers: Vec<Informer<O>>,
     watch: Watch<O, R>,
     owned: bool,
 }
@@ -33,7 +35,13 @@ pub struct KindSource<O: Object, R: RequestKey = Request> {
 impl<O: Object, R: RequestKey> KindSource<O, R> {
     /// The events of this informer for this handler. Nothing happens before the controller starts.
     pub fn new(informer: &Informer<O>, handler: impl EventHandler<O, R>) -> Self {
-        Self { informer: informer.clone(), watch: Watch::new(handler), owned: false }
+        Self::of_all(vec![informer.clone()], handler)
+    }
+
+    /// The events of several informers of one type, such as one for each namespace, for one handler. No order holds between
+    /// those of different ones.
+    pub(crate) fn of_all(informers: Vec<Informer<O>>, handler: impl EventHandler<O, R>) -> Self {
+        Self { informers, watch: Watch::new(handler), owned: false }
     }
 
     /// Only events for which this says yes. Of several all must.
@@ -62,17 +70,22 @@ impl<O: Object, R: RequestKey> KindSource<O, R> {
 
 impl<O: Object, R: RequestKey> Source<R> for KindSource<O, R> {
     fn name(&self) -> String {
-        self.informer.resource().to_owned()
+        let resources: Vec<_> = self.informers.iter().map(Informer::resource).collect();
+        resources.join(", ")
     }
 
     fn start(self: Box<Self>, cx: SourceContext<R>) -> BoxFuture<'static, Result<Started, BoxError>> {
         Box::pin(async move {
-            let Self { informer, watch, owned } = *self;
-            let handler = Adapter { watch, queue: cx.queue };
-            let registration = informer.add_handler_with(handler, HandlerOptions::new().name(cx.controller))?;
-            let mut started = Started::now().and_sync(registration.clone()).and_keep(RemoveOnDrop(registration));
-            if owned {
-                started = started.and_keep(informer.start(cx.stop));
+            let Self { informers, watch, owned } = *self;
+            let (watch, mut started) = (Arc::new(watch), Started::now());
+            for informer in informers {
+                let handler = Adapter { watch: Arc::clone(&watch), queue: cx.queue.clone() };
+                let options = HandlerOptions::new().name(cx.controller.clone());
+                let registration = informer.add_handler_with(handler, options)?;
+                started = started.and_sync(registration.clone()).and_keep(RemoveOnDrop(registration));
+                if owned {
+                    started = started.and_keep(informer.start(cx.stop.clone()));
+                }
             }
             Ok(started)
         })
@@ -81,7 +94,7 @@ impl<O: Object, R: RequestKey> Source<R> for KindSource<O, R> {
 
 impl<O: Object, R: RequestKey> fmt::Debug for KindSource<O, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KindSource").field("resource", &self.informer.resource()).finish_non_exhaustive()
+        f.debug_struct("KindSource").field("resource", &Source::<R>::name(self)).finish_non_exhaustive()
     }
 }
 
@@ -95,7 +108,7 @@ impl Drop for RemoveOnDrop {
 
 /// Tells a watch what an informer tells.
 struct Adapter<O, R: RequestKey> {
-    watch: Watch<O, R>,
+    watch: Arc<Watch<O, R>>,
     queue: RequestQueue<R>,
 }
 

@@ -1,7 +1,10 @@
-//! Controllers against requests by hand, sources of all kinds, and an API server in memory, on paused time.
+//! Controllers against requests by hand, sources of all kinds, and an API server in memory, on paused time; and what needs a
+//! process of its own.
 
 mod builder;
 mod reconcile;
+#[cfg(unix)]
+mod signals;
 mod sources;
 mod start;
 mod support;
