@@ -72,7 +72,7 @@ impl fmt::Display for Marked {
 
 impl Error for Marked {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0.as_ref().map(|error| -> &(dyn Error + 'static) { &**error })
+        self.0.as_deref().map(|error| error as &(dyn Error + 'static))
     }
 }
 

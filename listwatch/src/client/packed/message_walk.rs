@@ -64,8 +64,11 @@ fn take<'a>(parts: &mut Parts<'a>, field: &Field<'a>) -> Result<(), Malformed> {
     Ok(())
 }
 
+/// Names and values.
+type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
+
 /// The annotations of a message.
-pub(super) fn annotations(message: &[u8]) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>, Malformed> {
+pub(super) fn annotations(message: &[u8]) -> Result<Pairs<'_>, Malformed> {
     let mut annotations = Vec::new();
     for field in Fields::new(message) {
         let field = field?;
