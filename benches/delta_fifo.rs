@@ -66,7 +66,7 @@ fn push_all(fifo: &DeltaFifo<ThingRef>, things: &[ThingRef]) {
 fn pop_all(fifo: &DeltaFifo<ThingRef>, batch: usize, store: Option<&Indexer<ThingRef>>) -> usize {
     let mut count = 0;
     while let Ok(Some(mut popped)) = fifo.try_pop(batch) {
-        for delta in popped.take_entries().into_iter().flatten() {
+        for delta in popped.take_entries().flatten() {
             count += 1;
             match (store, delta) {
                 (Some(store), Delta::Deleted(deleted)) => drop(store.delete_by_key(&deleted.key())),

@@ -58,7 +58,7 @@ pub enum ReadError {
         /// The resource.
         resource: String,
         /// What keeps it.
-        hindrance: Hindrance,
+        hindrance: Box<Hindrance>,
     },
     /// The cache keeps nothing of this namespace.
     #[error("the cache keeps no {resource} of the namespace {namespace:?}: name it in the options of the cache")]
@@ -233,7 +233,7 @@ impl<O: Object> Cached<O> {
         let resource = self.name();
         Err(match CacheSync::hindrance(&member.informer) {
             Hindrance::NotStarted => ReadError::NotStarted { resource },
-            hindrance => ReadError::NotSynced { resource, hindrance },
+            hindrance => ReadError::NotSynced { resource, hindrance: Box::new(hindrance) },
         })
     }
 

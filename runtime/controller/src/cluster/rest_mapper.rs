@@ -10,6 +10,7 @@ use kube_client::{Client, Error};
 use kube_core::ApiResource;
 use kube_core::discovery::ApiCapabilities;
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
 /// Finds how a server serves a kind: its plural, its preferred version, whether its objects live in namespaces. Cloning gives
 /// another handle to the same memory.
@@ -40,8 +41,8 @@ struct Shared {
     client: Client,
     /// Nothing is called under its lock.
     groups: Mutex<HashMap<String, Known>>,
-    /// Held while a server is asked: one after the other.
-    asking: tokio::sync::Mutex<()>,
+    /// One permit, held while a server is asked: one after the other. Never closed.
+    asking: Semaphore,
 }
 
 #[derive(Clone)]
@@ -100,7 +101,7 @@ impl MapError {
 impl RestMapper {
     /// Asks the server of this client.
     pub fn new(client: Client) -> Self {
-        Self { shared: Arc::new(Shared { client, groups: Mutex::default(), asking: tokio::sync::Mutex::default() }) }
+        Self { shared: Arc::new(Shared { client, groups: Mutex::default(), asking: Semaphore::new(1) }) }
     }
 
     /// The resource of a kind in the version that the server prefers. Cancel-safe.
@@ -144,7 +145,7 @@ impl RestMapper {
         if let Some(found) = before.as_ref().and_then(|known| look(&known.group)) {
             return Ok(mapping(found));
         }
-        let _asking = self.shared.asking.lock().await;
+        let _asking = self.shared.asking.acquire().await;
         let generation = before.map_or(0, |known| known.generation);
         let known = match self.known(group) {
             // Somebody has asked since.

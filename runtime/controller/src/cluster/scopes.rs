@@ -174,7 +174,7 @@ mod tests {
             labels(&format!("n={n}"))
                 .fields(fields)
                 .resync_period(Duration::from_secs(n))
-                .drop_managed_fields(n % 2 == 0)
+                .drop_managed_fields(n.is_multiple_of(2))
         };
         // The levels that are set, special ones first; the one that counts.
         for (set, counts) in [("1234", 1), ("234", 2), ("34", 3), ("4", 4), ("124", 1), ("24", 2), ("13", 1)] {

@@ -62,8 +62,10 @@ fn owners_of_the_kind_are_asked_for_that_control_the_object_or_all_of_them() {
     let set = |name| OwnerReference::new("apps/v1", "ReplicaSet", name);
     let controlling = EnqueueRequestForOwner::new(GroupKind::new("apps", "ReplicaSet"));
     let any = controlling.clone().any_owner();
+    /// The case, the owners, who is meant by the controller alone, and by any owner.
+    type Row<'a> = (&'a str, &'a [OwnerReference<'static>], &'a [&'a str], &'a [&'a str]);
     #[rustfmt::skip]
-    let rows: &[(&str, &[OwnerReference<'static>], &[&str], &[&str])] = &[
+    let rows: &[Row<'_>] = &[
         ("none", &[], &[], &[]),
         ("one of three controls", &[set("a"), set("b").controller(true), set("c")],
             &["default/b"], &["default/a", "default/b", "default/c"]),
@@ -133,7 +135,8 @@ fn each_handler_adds_low_what_nobody_waits_for() {
     let pod = pod.arc();
     let first = Event::Created { object: &pod, is_in_initial_list: true };
     let later = Event::Created { object: &pod, is_in_initial_list: false };
-    let handlers: [Box<dyn Fn(&Event<'_, Pod>) -> Vec<(String, i32)>>; 4] = [
+    type Handler = Box<dyn Fn(&Event<'_, Pod>) -> Vec<(String, i32)>>;
+    let handlers: [Handler; 4] = [
         Box::new(|event| adds(&EnqueueRequestForObject, event, true)),
         Box::new(|event| adds(&EnqueueRequestForOwner::new(GroupKind::new("", "Node")), event, true)),
         Box::new(|event| adds(&map(|_: &Pod| [Request::cluster("m")]), event, true)),

@@ -20,7 +20,7 @@ use crate::{BoxError, Group, MetricsRegistry, RunContext, Runnable, TokenAccess}
 /// [`Runnable`] that starts first, on standbys too, and ends last.
 ///
 /// With [`access`](Self::access) each request needs a token and the right to its path; with
-/// [`tls`](Self::tls) it speaks TLS alone.
+/// `tls` (feature `rustls-tls`) it speaks TLS alone.
 #[derive(Clone)]
 pub struct MetricsServer {
     shared: Arc<Shared>,

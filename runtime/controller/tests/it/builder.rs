@@ -22,7 +22,9 @@ async fn nothing(_: Request, _: Attempt) -> Result<Outcome, std::io::Error> {
     Ok(Outcome::Done)
 }
 
-fn informers(server: &ApiServer) -> (Informer<Arc<ReplicaSet>>, Informer<Arc<Pod>>, Informer<Arc<Node>>) {
+type Informers = (Informer<Arc<ReplicaSet>>, Informer<Arc<Pod>>, Informer<Arc<Node>>);
+
+fn informers(server: &ApiServer) -> Informers {
     let client = server.client();
     (
         Informer::new(ListWatch::all(client.clone())),

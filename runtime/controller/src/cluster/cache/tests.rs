@@ -81,7 +81,8 @@ async fn before_the_start_and_before_the_first_list_a_read_says_so() {
         "{error}"
     );
     let error = configs.list(&ListQuery::all()).unwrap_err();
-    assert!(matches!(error, ReadError::NotSynced { hindrance: Hindrance::Failing { .. }, .. }), "{error}");
+    let ReadError::NotSynced { hindrance, .. } = &error else { panic!("{error}") };
+    assert!(matches!(**hindrance, Hindrance::Failing { .. }), "{error}");
     let unhealthy = cache.check_synced().unwrap_err();
     assert!(unhealthy.to_string().contains("configmaps"), "{unhealthy}");
     assert!(cache.check_watches(Duration::from_secs(1)).is_err(), "it was never heard of");

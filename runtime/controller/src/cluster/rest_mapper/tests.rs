@@ -9,10 +9,13 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What is served: group, versions, kind. And how many requests came.
+/// Group, versions, kind.
+type Kind = (&'static str, Vec<&'static str>, &'static str);
+
+/// What is served, and how many requests came.
 #[derive(Clone, Default)]
 struct Served {
-    groups: Arc<Mutex<Vec<(&'static str, Vec<&'static str>, &'static str)>>>,
+    groups: Arc<Mutex<Vec<Kind>>>,
     requests: Arc<Mutex<usize>>,
 }
 

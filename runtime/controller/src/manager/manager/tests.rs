@@ -206,7 +206,10 @@ struct Standby;
 
 impl Elector for Standby {
     fn run(&self, stop: CancellationToken, _: OnElected) -> BoxFuture<'_, Result<(), BoxError>> {
-        Box::pin(async move { Ok(stop.cancelled().await) })
+        Box::pin(async move {
+            stop.cancelled().await;
+            Ok(())
+        })
     }
 }
 

@@ -76,7 +76,10 @@ impl Runnable for Scripted {
     fn ready(&self, _: &RunContext) -> BoxFuture<'_, Result<(), BoxError>> {
         Box::pin(async move {
             match self.ready_after {
-                Some(after) => Ok(sleep(after).await),
+                Some(after) => {
+                    sleep(after).await;
+                    Ok(())
+                }
                 None => std::future::pending().await,
             }
         })
@@ -85,7 +88,10 @@ impl Runnable for Scripted {
     fn warm_up(&self, cx: RunContext) -> Option<BoxFuture<'_, Result<(), BoxError>>> {
         self.warms_up.then(|| {
             self.say("~");
-            let work = async move { Ok(cx.stop.cancelled().await) };
+            let work = async move {
+                cx.stop.cancelled().await;
+                Ok(())
+            };
             Box::pin(work) as BoxFuture<'_, _>
         })
     }
@@ -227,7 +233,10 @@ async fn a_runnable_that_is_not_ready_in_time_stops_all_and_is_named() {
             "pods"
         }
         fn run(&self, cx: RunContext) -> BoxFuture<'_, Result<(), BoxError>> {
-            Box::pin(async move { Ok(cx.stop.cancelled().await) })
+            Box::pin(async move {
+                cx.stop.cancelled().await;
+                Ok(())
+            })
         }
         fn ready(&self, _: &RunContext) -> BoxFuture<'_, Result<(), BoxError>> {
             Box::pin(async { Err("forbidden".into()) })
