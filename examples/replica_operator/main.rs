@@ -1,0 +1,191 @@
+//! An operator as ReplicaSet's: a custom resource says how many pods there are to be, and so many there are, whoever deletes
+//! them. With status, finalizer, events, metrics, health, and leader election by choice.
+//!
+//! ```text
+//! cargo run --example replica_operator                                      # a server in this process, until Ctrl-C
+//! cargo run --example replica_operator -- --for 10s --leader-elect
+//! cargo run --example replica_operator -- --kubeconfig FILE --metrics-address 127.0.0.1:8080
+//! ```
+//!
+//! `web_set.rs` is the resource, `operator.rs` what is done for it, `surroundings.rs` who keeps it busy.
+
+mod operator;
+mod surroundings;
+mod web_set;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Parser;
+use k8s_openapi::api::core::v1::Pod;
+use kube_client::Client;
+use kubewire_apiserver::ApiServer;
+use kubewire_controller::{Attempt, Cluster, Controller, ControllerOptions, Manager, ManagerOptions, Request};
+use kubewire_examples::{duration, from_kubeconfig, stop_signal};
+use kubewire_leaderelection::{Elector, LeaseLock, unique_identity};
+use kubewire_listwatch::client_from_config;
+use prometheus_client::metrics::counter::Counter;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::operator::{Operator, index_owners};
+use crate::web_set::WebSet;
+
+const NAMESPACE: &str = "default";
+const NAME: &str = "replica-operator";
+
+/// Keeps as many pods as each WebSet wants.
+#[derive(Parser)]
+struct Args {
+    /// Use the cluster of this kubeconfig; the definition of the resource is created there.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Work only while this replica has the lease.
+    #[arg(long)]
+    leader_elect: bool,
+    /// How many pods somebody deletes behind its back, one a second.
+    #[arg(long, default_value_t = 4)]
+    deletions: u32,
+    /// Serve /healthz and /readyz here.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    health_address: SocketAddr,
+    /// Serve /metrics here.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    metrics_address: SocketAddr,
+    /// Stop after this time, instead of running until Ctrl-C.
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    run_for: Option<Duration>,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    tracing_subscriber::fmt().with_env_filter("warn").with_writer(std::io::stderr).init();
+    let stop = stop_signal(args.run_for);
+    let (client, _server) = connect(&args).await?;
+    let manager = manager(&args, client.clone())?;
+    let _surroundings = surround(&args, client);
+    run(manager, stop).await
+}
+
+/// The operator: a manager with one controller.
+fn manager(args: &Args, client: Client) -> anyhow::Result<Manager> {
+    let mut options = ManagerOptions::new().health_address(args.health_address).metrics_address(args.metrics_address);
+    if args.leader_elect {
+        let lock = LeaseLock::new(client.clone(), NAMESPACE, NAME);
+        options = options.elector(Elector::builder(lock, unique_identity()).release_on_stop(true).build()?);
+    }
+    let manager = Manager::new(Cluster::new("cluster", client.clone()), options);
+    let sets = manager.cluster().cache().watch::<Arc<WebSet>>()?;
+    let pods = manager.cluster().cache().watch::<Arc<Pod>>()?;
+    index_owners(&pods)?;
+
+    let made = Counter::default();
+    manager.metrics().register(|registry| registry.register("websets_pods_created", "Pods made", made.clone()));
+    let recorder = manager.event_recorder("example.com/replica-operator")?;
+    let operator = Operator { client, sets: sets.clone(), pods: pods.clone(), recorder, made };
+    Controller::builder()
+        .for_(&sets)
+        .owns(&pods)
+        .options(ControllerOptions::new().max_concurrent_reconciles(2).reconcile_timeout(Duration::from_secs(30)))
+        .complete(&manager, move |request: Request, _: Attempt| {
+            let operator = operator.clone();
+            async move { operator.reconcile(&request).await }
+        })?;
+    Ok(manager)
+}
+
+async fn run(manager: Manager, stop: CancellationToken) -> anyhow::Result<()> {
+    let running = tokio::spawn({
+        let manager = manager.clone();
+        async move { manager.run(stop).await }
+    });
+    if manager.started().await.is_ok() {
+        let bound =
+            |address: Option<SocketAddr>| address.map_or("nowhere".to_owned(), |address| format!("http://{address}"));
+        println!("health at {}/readyz", bound(manager.health_server().bound()));
+        println!("metrics at {}/metrics", bound(manager.metrics_server().and_then(|server| server.bound())));
+    }
+    running.await??;
+    println!("stopped; nothing was left in flight");
+    Ok(())
+}
+
+async fn connect(args: &Args) -> anyhow::Result<(Client, Option<ApiServer>)> {
+    let Some(kubeconfig) = &args.kubeconfig else {
+        println!("No --kubeconfig: the cluster is a server in this process");
+        let server = ApiServer::builder().custom_resource(web_set::served()).start().await?;
+        return Ok((server.client(), Some(server)));
+    };
+    let config = from_kubeconfig(Some(kubeconfig), None).await?;
+    let client = client_from_config(config).context("cannot build a client from the kubeconfig")?;
+    web_set::install(client.clone()).await?;
+    Ok((client, None))
+}
+
+/// Those who keep the operator busy, until this is dropped.
+fn surround(args: &Args, client: Client) -> Vec<AbortOnDropHandle<()>> {
+    let told = |name: &'static str, ended: anyhow::Result<()>| {
+        if let Err(error) = ended {
+            println!("the {name} has failed: {error:#}");
+        }
+    };
+    let (user, saboteur) = (client.clone(), client.clone());
+    let deletions = args.deletions;
+    let mut tasks = vec![
+        tokio::spawn(async move { told("user", surroundings::user(user).await) }),
+        tokio::spawn(async move { told("saboteur", surroundings::saboteur(saboteur, deletions).await) }),
+    ];
+    if args.kubeconfig.is_none() {
+        tasks.push(tokio::spawn(async move { told("kubelet", surroundings::kubelet(client).await) }));
+    }
+    tasks.into_iter().map(AbortOnDropHandle::new).collect()
+}
+
+#[cfg(test)]
+async fn converges(arguments: &[&str]) {
+    let args = Args::parse_from(["replica_operator"].iter().chain(arguments));
+    let (client, server) = connect(&args).await.unwrap();
+    let server = server.unwrap();
+    let manager = manager(&args, client.clone()).unwrap();
+    let _surroundings = surround(&args, client);
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(run(manager.clone(), stop.clone()));
+    manager.elected().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(20)).await;
+
+    // Whoever deleted what: the shop has its 5 pods, each owned, and says so; the cart is gone, and its pods.
+    let resource = web_set::served().name();
+    assert_eq!(server.count(&resource), 1);
+    let shop = server.get(&resource, NAMESPACE, "shop").unwrap();
+    assert_eq!(shop["status"]["readyReplicas"], 5, "{shop}");
+    assert_eq!(shop["status"]["observedGeneration"], 2, "{shop}");
+    let pods = server.list("pods");
+    assert_eq!(pods.len(), 5);
+    assert!(pods.iter().all(|pod| pod["metadata"]["ownerReferences"][0]["uid"] == shop["metadata"]["uid"]));
+    assert!(manager.readyz().run("readyz", "").await.0);
+    let text = manager.metrics().text().unwrap();
+    let made = 3 + 2 + 2 + args.deletions;
+    assert!(text.contains(&format!("websets_pods_created_total {made}\n")), "{text}");
+    assert!(text.contains("controller_runtime_reconcile_total{"), "{text}");
+    assert_eq!(server.count("coordination.k8s.io/v1/leases"), usize::from(args.leader_elect));
+
+    stop.cancel();
+    running.await.unwrap().unwrap();
+    let events = server.list("events.k8s.io/v1/events");
+    let has = |reason: &str| events.iter().any(|event| event["reason"] == reason);
+    assert!(has("PodCreated") && has("Finalized"), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_keeps_as_many_pods_as_are_wanted_whoever_deletes_them() {
+    converges(&[]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_does_so_as_the_leader_too() {
+    converges(&["--leader-elect"]).await;
+}
