@@ -123,14 +123,12 @@ impl<K> Packed<K> {
 
     /// All labels, sorted by name.
     pub fn labels(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        let table = self.table();
-        (0..table.label_count()).map(move |index| table.label(index))
+        self.table().labels()
     }
 
     /// The owners, in the order in which they stand.
     pub fn owner_references(&self) -> impl ExactSizeIterator<Item = OwnerReference<'_>> {
-        let table = self.table();
-        (0..table.owner_count()).map(move |index| table.owner(index))
+        self.table().owners()
     }
 
     /// The owner that controls the object, if one does.

@@ -125,14 +125,12 @@ impl<K> Zipped<K> {
 
     /// All labels, sorted by name. Unzips nothing.
     pub fn labels(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        let table = self.table();
-        (0..table.label_count()).map(move |index| table.label(index))
+        self.table().labels()
     }
 
     /// The owners, in the order in which they stand. Unzips nothing.
     pub fn owner_references(&self) -> impl ExactSizeIterator<Item = OwnerReference<'_>> {
-        let table = self.table();
-        (0..table.owner_count()).map(move |index| table.owner(index))
+        self.table().owners()
     }
 
     /// The owner that controls the object, if one does.

@@ -101,14 +101,16 @@ impl<'a> Table<'a> {
         self.number(FLAGS) & BEING_DELETED != 0
     }
 
-    pub(crate) fn label_count(self) -> usize {
+    fn label_count(self) -> usize {
         self.number(LABEL_COUNT) as usize
     }
 
-    /// Name and value of a label.
-    pub(crate) fn label(self, index: usize) -> (&'a str, &'a str) {
-        let at = LABELS + index * NUMBERS_A_LABEL;
-        (self.text(at), self.text(at + 2))
+    /// Name and value of each label, sorted by name.
+    pub(crate) fn labels(self) -> impl ExactSizeIterator<Item = (&'a str, &'a str)> {
+        (0..self.label_count()).map(move |index| {
+            let at = LABELS + index * NUMBERS_A_LABEL;
+            (self.text(at), self.text(at + 2))
+        })
     }
 
     pub(crate) fn find_label(self, name: &str) -> Option<&'a str> {
@@ -125,15 +127,19 @@ impl<'a> Table<'a> {
         None
     }
 
-    pub(crate) fn owner_count(self) -> usize {
+    fn owner_count(self) -> usize {
         self.number(OWNER_COUNT) as usize
     }
 
-    pub(crate) fn owner(self, index: usize) -> OwnerReference<'a> {
-        let at = LABELS + self.label_count() * NUMBERS_A_LABEL + index * NUMBERS_AN_OWNER;
-        OwnerReference::new(self.text(at), self.text(at + 2), self.text(at + 4))
-            .uid(self.text(at + 6))
-            .controller(self.number(at + 8) != 0)
+    /// The owners, in the order in which they stand.
+    pub(crate) fn owners(self) -> impl ExactSizeIterator<Item = OwnerReference<'a>> {
+        let first = LABELS + self.label_count() * NUMBERS_A_LABEL;
+        (0..self.owner_count()).map(move |index| {
+            let at = first + index * NUMBERS_AN_OWNER;
+            OwnerReference::new(self.text(at), self.text(at + 2), self.text(at + 4))
+                .uid(self.text(at + 6))
+                .controller(self.number(at + 8) != 0)
+        })
     }
 
     /// The same table behind another object, or behind none, with all that it tells of in between: one allocation.
