@@ -68,7 +68,9 @@ fn line(results: &Results, row: &Row) -> Option<String> {
     let ours = results.figure(OURS, row.ours, row.member)?;
     let theirs = |(program, case): &(&str, &str)| {
         let figure = results.figure(program, case, row.member)?;
-        Some((format!("{program} {}", shown(figure, row.member)), ours / figure))
+        let named_twice = row.peers.iter().filter(|(name, _)| name == program).count() > 1;
+        let codec = if named_twice { codec(case) } else { "" };
+        Some((format!("{program}{codec} {}", shown(figure, row.member)), ours / figure))
     };
     let peers: Vec<_> = row.peers.iter().filter_map(theirs).collect();
     let join = |texts: Vec<String>| texts.join(", ");
@@ -87,6 +89,11 @@ fn line(results: &Results, row: &Row) -> Option<String> {
         shown(ours, row.member),
         allocations.unwrap_or_default()
     ))
+}
+
+/// In what an object came, to be said of a case.
+fn codec(case: &str) -> &'static str {
+    if case.contains("/protobuf/") { ", protobuf" } else { ", JSON" }
 }
 
 /// A time or a size with a unit that suits it.
@@ -131,7 +138,7 @@ fn bars(results: &Results, rows: &[Row]) -> Vec<Bar> {
         let own = [(OURS, row.ours)];
         for (program, case) in own.iter().chain(row.peers) {
             let form = case.rsplit('/').next().unwrap_or_default();
-            let codec = if case.contains("/protobuf/") { ", protobuf" } else { "" };
+            let codec = if case.contains("/protobuf/") { codec(case) } else { "" };
             let label = format!("{program}, {form}{codec}");
             if let Some(value) = results.figure(program, case, row.member)
                 && bars.iter().all(|bar| bar.label != label)
