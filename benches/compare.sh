@@ -66,7 +66,7 @@ END
 if [ -n "$kubeconfig" ]; then
   export KUBECONFIG=$kubeconfig
   works+="
-compare sync -as typed|compare sync -as packed|compare sync -as zipped|compare sync -as small|compare sync -protobuf -as typed|compare sync -protobuf -as packed|compare sync -protobuf -as small|peers sync -gzip=false|peers sync -json -gzip=false|peers-kube sync
+compare sync -as typed|compare sync -as typed -transform|compare sync -as packed|compare sync -as zipped|compare sync -as small|compare sync -protobuf -as typed|compare sync -protobuf -as packed|compare sync -protobuf -as small|peers sync -gzip=false|peers sync -json -gzip=false|peers-kube sync
 compare e2e -n $(n 5000)|compare e2e -protobuf -n $(n 5000)|peers e2e -n $(n 5000) -gzip=false"
 fi
 

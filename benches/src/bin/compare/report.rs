@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::flags::{Defaults, Flags};
 use crate::plot::{Bar, Plot};
 use crate::results::Results;
-use crate::rows::{MEMORY, PEAKS, Row, TABLES, TIMES};
+use crate::rows::{MEMORY, PEAKS, Row, TABLES, TIMES, Target};
 
 pub(crate) const FLAGS: Defaults = &[("f", "lines.jsonl"), ("o", "results")];
 
@@ -55,7 +55,7 @@ fn table(results: &Results) -> String {
         let lines: Vec<_> = rows.iter().filter_map(|row| line(results, row)).collect();
         if !lines.is_empty() {
             text += &format!(
-                "\n### {title}\n\n| work | kubewire | peers | ratio | target | allocations |\n|---|--:|---|--:|--:|--:|\n"
+                "\n### {title}\n\n| work | kubewire | peers | ratio | target | allocations | by itself: `compare` |\n|---|--:|---|--:|--:|--:|---|\n"
             );
             lines.iter().for_each(|line| text.push_str(line));
         }
@@ -76,18 +76,20 @@ fn line(results: &Results, row: &Row) -> Option<String> {
     let join = |texts: Vec<String>| texts.join(", ");
     let ratio = join(peers.iter().map(|(_, ratio)| format!("{ratio:.2}")).collect());
     let first = peers.first().map(|(_, ratio)| *ratio);
-    let target = match (row.target, first) {
-        (0.0, _) => String::new(),
-        (target, Some(ratio)) if ratio <= target => format!("{target:.2} ✓"),
-        (target, _) => format!("{target:.2}"),
+    let (most, reached) = match row.target {
+        Target::Open => (String::new(), false),
+        Target::Part(part) => (format!("{part:.2}"), first.is_some_and(|ratio| ratio <= part)),
+        Target::AtMost(most) => (shown(most, row.member), ours <= most),
     };
+    let target = if reached { most + " ✓" } else { most };
     let peers = join(peers.into_iter().map(|(text, _)| text).collect());
     let allocations = results.figure(OURS, row.ours, "allocs_per_op").map(|count| format!("{count:.2}"));
     Some(format!(
-        "| {} | {} | {peers} | {ratio} | {target} | {} |\n",
+        "| {} | {} | {peers} | {ratio} | {target} | {} | `{}` |\n",
         row.work,
         shown(ours, row.member),
-        allocations.unwrap_or_default()
+        allocations.unwrap_or_default(),
+        row.command()
     ))
 }
 

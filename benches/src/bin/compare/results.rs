@@ -22,8 +22,9 @@ impl Results {
         let mut machine = Map::new();
         let mut runs: BTreeMap<_, Vec<Map<String, Value>>> = BTreeMap::new();
         for (number, line) in lines.lines().enumerate() {
-            let line: Map<String, Value> =
+            let mut line: Map<String, Value> =
                 serde_json::from_str(line).with_context(|| format!("line {} is no result: {line}", number + 1))?;
+            add_derived(&mut line);
             match text(&line, "impl") {
                 "machine" => machine = line,
                 program => runs.entry((program.to_owned(), key(&line))).or_default().push(line),
@@ -53,6 +54,15 @@ impl Results {
 
 fn text<'a>(line: &'a Map<String, Value>, name: &str) -> &'a str {
     line.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// What a list took at its peak beside what was left of it.
+fn add_derived(line: &mut Map<String, Value>) {
+    let figure = |name| line.get(name).and_then(Value::as_f64);
+    let parts = (figure("peak_extra_bytes"), figure("heap_bytes_per_item"), figure("n"));
+    if let (Some(peak), Some(result), Some(n)) = parts {
+        line.insert("peak_beside_result_bytes".to_owned(), rounded(peak - result * n));
+    }
 }
 
 /// The case, with what distinguishes runs of one name: `memory/json/typed-no-managed-fields`, `sync/json/packed`.
@@ -105,7 +115,7 @@ mod tests {
     #[test]
     fn figures_are_medians_and_forms_are_kept_apart() {
         let lines = r#"{"impl":"machine","cpu":"some"}
-{"impl":"client-go","case":"memory","protobuf":true,"transform":true,"heap_bytes_per_item":7}
+{"impl":"client-go","case":"memory","protobuf":true,"transform":true,"n":2,"heap_bytes_per_item":7,"peak_extra_bytes":20}
 {"impl":"kubewire","case":"queue-cycle/uncontended","n":5,"ns_per_op":3}
 {"impl":"kubewire","case":"queue-cycle/uncontended","n":5,"ns_per_op":9}
 {"impl":"kubewire","case":"queue-cycle/uncontended","n":5,"ns_per_op":1}
@@ -115,6 +125,7 @@ mod tests {
         assert_eq!(results.figure("kubewire", "queue-cycle/uncontended", "ns_per_op_max"), Some(9.0));
         let key = "memory/protobuf/typed-no-managed-fields";
         assert_eq!(results.figure("client-go", key, "heap_bytes_per_item"), Some(7.0));
+        assert_eq!(results.figure("client-go", key, "peak_beside_result_bytes"), Some(6.0));
         assert_eq!(results.machine["cpu"], "some");
         assert!(Results::read("nonsense").is_err());
     }
