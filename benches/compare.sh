@@ -52,7 +52,8 @@ compare fifo -n $(n 300000)|peers fifo -n $(n 300000)
 compare informer-fanout -n $(n 30000)|peers informer-fanout -n $(n 30000)
 compare informer-fanout -n $(n 30000) -modify|peers informer-fanout -n $(n 30000) -modify|peers-kube fanout -n $(n 30000)
 compare list-decode -f $work/pods.json -repeat 1|peers list-decode -f $work/pods.json -repeat 1|peers-kube list-decode -f $work/pods.json -repeat 1|peers list-decode -f $work/pods.pb -repeat 1
-compare list-decode -f $work/pods.json -repeat 1 -transform -as typed
+one-core compare list-decode -f $work/pods.json -repeat 1|one-core peers list-decode -f $work/pods.json -repeat 1|one-core peers-kube list-decode -f $work/pods.json -repeat 1|one-core peers list-decode -f $work/pods.pb -repeat 1
+compare list-decode -f $work/pods.json -repeat 1 -transform -as typed|one-core compare list-decode -f $work/pods.json -repeat 1 -transform -as typed|one-core compare list-decode -f $work/pods.pb -repeat 1 -transform -as packed
 compare list-decode -f $work/pods.pb -repeat 1 -transform|peers list-decode -f $work/pods.pb -repeat 1
 END
   for transform in false true; do
@@ -72,7 +73,9 @@ fi
 
 run() {
   echo "$(date +%T) $*" >&2
-  if [ "$1" = compare ]; then "$target/release/$@" >>"$lines"; else "$bin/$@" >>"$lines"; fi
+  local on=()
+  if [ "$1" = one-core ]; then on=(taskset -c 0); shift; fi
+  if [ "$1" = compare ]; then "${on[@]}" "$target/release/$@" >>"$lines"; else "${on[@]}" "$bin/$@" >>"$lines"; fi
 }
 
 for round in $(seq "$rounds"); do

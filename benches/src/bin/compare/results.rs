@@ -80,7 +80,12 @@ fn key(line: &Map<String, Value>) -> String {
             let how = if is("watchlist") { "/watchlist" } else { "" };
             format!("{case}/{codec}/{representation}{stripped}{how}")
         }
-        "list-decode/json" | "list-decode/protobuf" => format!("{case}/typed"),
+        _ if case.starts_with("list-decode/") => {
+            let form = if case.split('/').count() == 2 { "/typed" } else { "" };
+            let one = Some(&Value::from(1));
+            let cores = if line.get("threads") == one || line.get("gomaxprocs") == one { "/one-core" } else { "" };
+            format!("{case}{form}{cores}")
+        }
         _ if text(line, "delivery") == "in-order" => format!("{case}/in-order"),
         _ => case.to_owned(),
     }

@@ -30,14 +30,14 @@ impl Row {
         let (work, rest) = self.ours.split_once('/').unwrap_or((self.ours, ""));
         let form = |codec_flag: &str| {
             let (codec, form) = rest.split_once('/').unwrap_or((rest, ""));
-            let form = form.trim_end_matches("/watchlist");
+            let form = form.trim_end_matches("/watchlist").trim_end_matches("/one-core");
             let representation = form.trim_end_matches("-no-managed-fields");
             let codec = if codec == "protobuf" { codec_flag } else { "" };
             let transform = if form == representation { "" } else { " -transform" };
             format!("{codec} -as {representation}{transform}")
         };
         match work {
-            "queue-cycle-metrics" | "priority-queue-metrics" => work.to_owned(),
+            "priority-queue-metrics" => "priority-queue".to_owned(),
             "store" => format!("{work} -sizes {}", rest.split('/').nth(1).unwrap_or_default()),
             "informer-fanout" if rest.contains("modifications") => format!("{work} -modify"),
             "list-decode" | "memory" if rest.starts_with("protobuf") => format!("{work} -f pods.pb{}", form("")),
@@ -138,9 +138,21 @@ pub(crate) const TIMES: &[Row] = &[
         Part(0.7),
     ),
     time(
+        "the same on one core",
+        "list-decode/json/typed/one-core",
+        &[(KUBE, "list-decode/json/typed/one-core"), (GO, "list-decode/json/typed/one-core")],
+        Part(0.7),
+    ),
+    time(
         "JSON list, typed, without managedFields",
         "list-decode/json/typed-no-managed-fields",
         &[(KUBE, "list-decode/json/typed"), (GO, "list-decode/json/typed")],
+        Part(0.7),
+    ),
+    time(
+        "the same on one core",
+        "list-decode/json/typed-no-managed-fields/one-core",
+        &[(KUBE, "list-decode/json/typed/one-core"), (GO, "list-decode/json/typed/one-core")],
         Part(0.7),
     ),
     time(
@@ -153,6 +165,12 @@ pub(crate) const TIMES: &[Row] = &[
         "JSON list, packed",
         "list-decode/json/packed",
         &[(KUBE, "list-decode/json/typed"), (GO, "list-decode/json/typed")],
+        Part(10.0 / 57.0),
+    ),
+    time(
+        "the same on one core",
+        "list-decode/json/packed/one-core",
+        &[(KUBE, "list-decode/json/typed/one-core"), (GO, "list-decode/json/typed/one-core")],
         Part(10.0 / 57.0),
     ),
     time(
@@ -177,6 +195,12 @@ pub(crate) const TIMES: &[Row] = &[
         "protobuf list, packed",
         "list-decode/protobuf/packed-no-managed-fields",
         &[(GO, "list-decode/protobuf/typed")],
+        Part(3.0 / 20.9),
+    ),
+    time(
+        "the same on one core",
+        "list-decode/protobuf/packed-no-managed-fields/one-core",
+        &[(GO, "list-decode/protobuf/typed/one-core")],
         Part(3.0 / 20.9),
     ),
 ];
