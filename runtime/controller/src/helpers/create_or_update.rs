@@ -94,12 +94,10 @@ pub async fn create_or_update<K, E: Into<BoxError>>(
 where
     K: Resource + Clone + Debug + Serialize + DeserializeOwned,
 {
-    let name = name_of(&object)?;
-    let Some(mut found) = api.get_opt(&name).await? else {
-        return create(api, object, mutate).await;
+    let (name, before, found) = match create_or_change(api, object, mutate).await? {
+        Begun::Created(created) => return Ok((created, OperationResult::Created)),
+        Begun::Changed { name, before, object } => (name, before, object),
     };
-    let before = serde_json::to_value(&found)?;
-    change(&mut found, mutate)?;
     if serde_json::to_value(&found)? == before {
         return Ok((found, OperationResult::Unchanged));
     }
@@ -119,13 +117,12 @@ pub async fn create_or_patch<K, E: Into<BoxError>>(
 where
     K: Resource + Clone + Debug + Serialize + DeserializeOwned,
 {
-    let name = name_of(&object)?;
-    let Some(mut found) = api.get_opt(&name).await? else {
-        return create(api, object, mutate).await;
+    let (name, before, mut found) = match create_or_change(api, object, mutate).await? {
+        Begun::Created(created) => return Ok((created, OperationResult::Created)),
+        Begun::Changed { name, before, object } => (name, before, object),
     };
-    let (before, status_before) = parts(&found)?;
-    change(&mut found, mutate)?;
-    let (after, status_after) = parts(&found)?;
+    let (before, status_before) = parts(before);
+    let (after, status_after) = parts(serde_json::to_value(&found)?);
     let parameters = PatchParams::default();
     let patch = difference(&before, &after);
     if let Some(patch) = &patch {
@@ -145,16 +142,30 @@ where
     Ok((found, result))
 }
 
-async fn create<K, E: Into<BoxError>>(
+/// What both begin with.
+enum Begun<K> {
+    /// There was none; it is written.
+    Created(K),
+    /// The function has changed the one that was there; it is not written.
+    Changed { name: String, before: Value, object: K },
+}
+
+async fn create_or_change<K, E: Into<BoxError>>(
     api: &Api<K>,
     mut object: K,
     mutate: impl FnOnce(&mut K) -> Result<(), E>,
-) -> Result<(K, OperationResult), CreateOrUpdateError>
+) -> Result<Begun<K>, CreateOrUpdateError>
 where
     K: Resource + Clone + Debug + Serialize + DeserializeOwned,
 {
-    change(&mut object, mutate)?;
-    Ok((api.create(&PostParams::default(), &object).await?, OperationResult::Created))
+    let name = object.meta().name.clone().filter(|name| !name.is_empty()).ok_or(CreateOrUpdateError::NoName)?;
+    let Some(mut found) = api.get_opt(&name).await? else {
+        change(&mut object, mutate)?;
+        return Ok(Begun::Created(api.create(&PostParams::default(), &object).await?));
+    };
+    let before = serde_json::to_value(&found)?;
+    change(&mut found, mutate)?;
+    Ok(Begun::Changed { name, before, object: found })
 }
 
 fn change<K: Resource, E: Into<BoxError>>(
@@ -172,15 +183,10 @@ fn change<K: Resource, E: Into<BoxError>>(
     if before == after { Ok(()) } else { Err(CreateOrUpdateError::Renamed { before, after }) }
 }
 
-fn name_of(object: &impl Resource) -> Result<String, CreateOrUpdateError> {
-    object.meta().name.clone().filter(|name| !name.is_empty()).ok_or(CreateOrUpdateError::NoName)
-}
-
 /// An object without its status, and its status.
-fn parts(object: &impl Serialize) -> Result<(Value, Value), serde_json::Error> {
-    let mut object = serde_json::to_value(object)?;
+fn parts(mut object: Value) -> (Value, Value) {
     let status = object.as_object_mut().and_then(|object| object.remove("status")).unwrap_or_default();
-    Ok((object, status))
+    (object, status)
 }
 
 #[cfg(test)]
