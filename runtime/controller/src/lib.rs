@@ -104,6 +104,8 @@ mod sources;
 mod start_error;
 mod terminal_error;
 #[cfg(test)]
+mod test_http;
+#[cfg(test)]
 mod test_object;
 mod watch;
 
@@ -111,7 +113,6 @@ mod watch;
 mod cluster;
 mod health;
 mod helpers;
-mod http_server;
 mod manager;
 mod metrics;
 mod signals;

@@ -14,6 +14,7 @@ use futures::future::BoxFuture;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use kubewire_http_server::text;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -189,17 +190,9 @@ fn refused(path: &str, rejection: &Rejection) -> Response<Full<Bytes>> {
 }
 
 fn json(status: StatusCode, value: &Value) -> Response<Full<Bytes>> {
-    with_type(status, "application/json", value.to_string())
-}
-
-fn text(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
-    with_type(status, "text/plain; charset=utf-8", text)
-}
-
-fn with_type(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut answer = Response::new(Full::new(body.into()));
+    let mut answer = Response::new(Full::new(value.to_string().into()));
     *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 

@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "kubewire-certificate",
             "kubewire-events",
+            "kubewire-http-server",
             "kubewire-indexer",
             "kubewire-informer",
             "kubewire-leaderelection",
@@ -29,7 +30,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("kubewire-certificate", &[]),
-    ("kubewire-webhook", &["kubewire-certificate", "kubewire-controller"]),
+    ("kubewire-http-server", &["kubewire-certificate"]),
+    ("kubewire-webhook", &["kubewire-certificate", "kubewire-controller", "kubewire-http-server"]),
     ("kubewire-envtest", &[]),
     ("kubewire-leaderelection", &["kubewire-ratelimit"]),
     ("kubewire-events", &["kubewire-ratelimit"]),

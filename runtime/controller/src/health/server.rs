@@ -1,13 +1,12 @@
 //! The endpoints of a liveness and a readiness probe.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use http::{Request, StatusCode};
 use hyper::body::Incoming;
+use kubewire_http_server::{Answer, HttpServer, text as answer};
 
-use crate::http_server::{Answer, Bound, Server, answer};
 use crate::{BoxError, Group, HealthChecks, RunContext, Runnable};
 
 /// Answers `/healthz` and `/readyz`, and each check by its own path below them, on one port. A
@@ -32,16 +31,15 @@ use crate::{BoxError, Group, HealthChecks, RunContext, Runnable};
 /// ```
 #[derive(Clone, Debug)]
 pub struct HealthServer {
-    address: SocketAddr,
+    server: HttpServer,
     healthz: HealthChecks,
     readyz: HealthChecks,
-    bound: Bound,
 }
 
 impl HealthServer {
     /// A server for this address; port 0 is any free one. It does not listen before it is run.
     pub fn new(address: SocketAddr) -> Self {
-        Self { address, healthz: HealthChecks::new(), readyz: HealthChecks::new(), bound: Bound::default() }
+        Self { server: HttpServer::new("health", address), healthz: HealthChecks::new(), readyz: HealthChecks::new() }
     }
 
     /// With other checks than new ones.
@@ -62,7 +60,7 @@ impl HealthServer {
 
     /// Where it listens, once it does.
     pub fn bound(&self) -> Option<SocketAddr> {
-        self.bound.get()
+        self.server.local_address()
     }
 
     async fn answer(self, request: Request<Incoming>) -> Answer {
@@ -98,21 +96,14 @@ impl Runnable for HealthServer {
         Box::pin(async move {
             self.healthz.seal();
             self.readyz.seal();
-            let server = Server {
-                name: "health",
-                address: self.address,
-                bound: self.bound.clone(),
-                #[cfg(feature = "rustls-tls")]
-                tls: None,
-            };
             let this = self.clone();
-            server.run(Arc::new(move |request| Box::pin(this.clone().answer(request))), cx).await
+            Ok(self.server.run(move |request| this.clone().answer(request), cx.stop, cx.cancel).await?)
         })
     }
 
     fn ready(&self, _: &RunContext) -> BoxFuture<'_, Result<(), BoxError>> {
         Box::pin(async move {
-            self.bound.wait().await;
+            self.server.started().await;
             Ok(())
         })
     }

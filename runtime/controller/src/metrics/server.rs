@@ -11,9 +11,9 @@ use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
+use kubewire_http_server::{Answer, HttpServer, text as answer};
 use parking_lot::Mutex;
 
-use crate::http_server::{Answer, Bound, Server, answer};
 use crate::{BoxError, Group, MetricsRegistry, RunContext, Runnable, TokenAccess};
 
 /// Answers `/metrics` with all that a [`MetricsRegistry`] has, as OpenMetrics text, which Prometheus reads, and paths of the user's own. A
@@ -27,12 +27,9 @@ pub struct MetricsServer {
 }
 
 struct Shared {
-    address: SocketAddr,
+    server: HttpServer,
     registry: MetricsRegistry,
     access: Option<TokenAccess>,
-    #[cfg(feature = "rustls-tls")]
-    tls: Option<crate::ReloadingCertificate>,
-    bound: Bound,
     /// Nothing is called under its lock.
     more: Mutex<More>,
 }
@@ -70,12 +67,9 @@ impl MetricsServer {
     pub fn new(address: SocketAddr, registry: MetricsRegistry) -> Self {
         Self {
             shared: Arc::new(Shared {
-                address,
+                server: HttpServer::new("metrics", address),
                 registry,
                 access: None,
-                #[cfg(feature = "rustls-tls")]
-                tls: None,
-                bound: Bound::default(),
                 more: Mutex::default(),
             }),
         }
@@ -92,18 +86,15 @@ impl MetricsServer {
     #[must_use = "it gives the changed server back"]
     pub fn tls(self, certificate: crate::ReloadingCertificate) -> Self {
         certificate.tell(Arc::new(self.shared.registry.clone()));
-        self.change(|shared| shared.tls = Some(certificate))
+        self.change(|shared| shared.server = shared.server.clone().tls(certificate))
     }
 
     fn change(self, change: impl FnOnce(&mut Shared)) -> Self {
-        let Shared { address, registry, access, bound, .. } = &*self.shared;
+        let Shared { server, registry, access, .. } = &*self.shared;
         let mut shared = Shared {
-            address: *address,
+            server: server.clone(),
             registry: registry.clone(),
             access: access.clone(),
-            #[cfg(feature = "rustls-tls")]
-            tls: self.shared.tls.clone(),
-            bound: bound.clone(),
             more: Mutex::new(std::mem::take(&mut *self.shared.more.lock())),
         };
         change(&mut shared);
@@ -136,7 +127,7 @@ impl MetricsServer {
 
     /// Where it listens, once it does.
     pub fn bound(&self) -> Option<SocketAddr> {
-        self.shared.bound.get()
+        self.shared.server.local_address()
     }
 
     async fn answer(self, request: Request<Incoming>) -> Answer {
@@ -174,21 +165,14 @@ impl Runnable for MetricsServer {
     fn run(&self, cx: RunContext) -> BoxFuture<'_, Result<(), BoxError>> {
         Box::pin(async move {
             self.shared.more.lock().sealed = true;
-            let server = Server {
-                name: "metrics",
-                address: self.shared.address,
-                bound: self.shared.bound.clone(),
-                #[cfg(feature = "rustls-tls")]
-                tls: self.shared.tls.clone(),
-            };
             let this = self.clone();
-            server.run(Arc::new(move |request| Box::pin(this.clone().answer(request))), cx).await
+            Ok(self.shared.server.run(move |request| this.clone().answer(request), cx.stop, cx.cancel).await?)
         })
     }
 
     fn ready(&self, _: &RunContext) -> BoxFuture<'_, Result<(), BoxError>> {
         Box::pin(async move {
-            self.shared.bound.wait().await;
+            self.shared.server.started().await;
             Ok(())
         })
     }
@@ -201,8 +185,7 @@ impl Runnable for MetricsServer {
 impl fmt::Debug for MetricsServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MetricsServer")
-            .field("address", &self.shared.address)
-            .field("bound", &self.bound())
+            .field("server", &self.shared.server)
             .field("access", &self.shared.access.is_some())
             .finish_non_exhaustive()
     }

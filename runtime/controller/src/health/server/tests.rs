@@ -1,12 +1,13 @@
 //! Over a real port.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::http_server::get::get;
+use crate::test_http::get::get;
 use crate::{AddCheckError, RunnableGroups};
 
 fn local() -> SocketAddr {

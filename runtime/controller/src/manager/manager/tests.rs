@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::http_server::get::get;
+use crate::test_http::get::get;
 use crate::{
     Attempt, BoxError, CacheOptions, Cached, Controller, Elector, Failure, Group, ListQuery, OnElected, Outcome,
     Request, RunContext,

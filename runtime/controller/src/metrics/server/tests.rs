@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::http_server::get::{get, get_over, get_with};
+use crate::test_http::get::{get, get_over, get_with};
 use crate::{RunError, RunnableGroups};
 
 type Running = (SocketAddr, CancellationToken, tokio::task::JoinHandle<Result<(), RunError>>);
@@ -159,7 +159,7 @@ async fn requests_of_a_client_are_counted_by_code_method_and_host() {
 #[tokio::test]
 async fn with_tls_a_certificate_that_is_replaced_is_served_and_a_broken_one_counted_and_left_out() {
     use crate::ReloadingCertificate;
-    use crate::http_server::certificate_files::{Files, served_by};
+    use crate::test_http::certificate_files::{Files, served_by};
 
     let files = Files::new("metrics-tls");
     files.write("one");
