@@ -28,7 +28,8 @@
 //!
 //! - [`ApiServer`]: starts a server, reads and writes its objects directly, makes things go wrong, tells what was asked.
 //! - [`Builder`]: a port, custom resources, pods from the start, a seed, intervals and bounds.
-//! - [`InProcess`]: the tower service for `kube_client::Client::new`.
+//! - [`InProcess`]: the tower service for `kube_client::Client::new`; [`Network`]: the same behind a network that loses, delays
+//!   and repeats what one client sends.
 //! - [`Resource`], [`PrinterColumn`]: what a custom resource is; [`ResourceName`] names any resource, such as `"pods"` or
 //!   `"apps/v1/deployments"`; [`Registry`] holds all that are served.
 //! - [`Fault`], [`FaultId`]: refused, reset, stalled and truncated answers, wrong codes, watches that break off, repeat
@@ -73,7 +74,7 @@
 //!
 //! # Features
 //!
-//! - `client`: [`ApiServer`] gets `client()`, which brings kube-client in.
+//! - `client`: [`ApiServer`] and [`Network`] get `client()`, which brings kube-client in.
 //! - `program` (default): the program. A test that depends on this crate turns it off.
 #![forbid(unsafe_code)]
 
@@ -97,6 +98,7 @@ mod list;
 mod list_stream;
 mod managed;
 mod matching;
+mod network;
 mod open_count;
 mod openapi;
 mod pairs;
@@ -129,6 +131,7 @@ pub use body::{BoxError, ResponseBody};
 pub use builder::Builder;
 pub use fault::{Fault, FaultId};
 pub use matching::Matching;
+pub use network::Network;
 pub use request_log::RecordedRequest;
 pub use resource::{PrinterColumn, Registry, Resource, ResourceName};
 pub use route::{Query, Verb};

@@ -8,13 +8,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
-use kubewire_apiserver::ApiServer;
+use kubewire_apiserver::{ApiServer, Network};
 use kubewire_leaderelection::{Elector, Leadership, LeaseLock};
 use kubewire_ratelimit::{ManualClock, Random};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-
-use crate::network::Network;
 
 /// How often the world is looked at.
 const TICK: Duration = Duration::from_millis(100);

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use kube_client::Client;
-use kubewire_apiserver::{ApiServer, Fault, Matching, Status, Verb};
+use kubewire_apiserver::{ApiServer, Fault, Matching, Network, Status, Verb};
 use kubewire_leaderelection::{
     ElectionError, Elector, EndCause, LeaseLock, Lock, LockError, Record, Versioned, unique_identity,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::network::Network;
 use crate::support::{Log, Running, candidate, secs, start, work};
 
 const LEASES: &str = "coordination.k8s.io/v1/leases";

@@ -3,5 +3,4 @@
 mod chaos;
 mod elector;
 mod leases;
-mod network;
 mod support;

@@ -7,6 +7,7 @@ mod faults;
 mod forms;
 mod kubectl;
 mod lists;
+mod network;
 mod pages;
 mod port;
 mod protobuf;
