@@ -1,5 +1,10 @@
 //! PURE: which events are written, when, and what becomes of those that are not.
 
+mod series;
+mod step;
+#[cfg(test)]
+mod validate;
+
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,11 +13,14 @@ use k8s_openapi::jiff::Timestamp;
 use kubewire_ratelimit::clock::after;
 use kubewire_ratelimit::{Random, TokenBucket};
 
+use self::series::{Flight, Series, Similar, State};
 use crate::body::{Body, Likeness, SeriesKey, Source};
 use crate::bounded_map::BoundedMap;
 use crate::limits::event_name;
 use crate::write::{Reporter, Sightings};
 use crate::{EventsApi, Limits, RecorderStats, Write};
+
+pub(crate) use self::step::{Outcome, Step};
 
 /// Everything that a recorder knows: series of events, and which of them are to be written.
 ///
@@ -40,74 +48,6 @@ pub(crate) struct Outbox {
     stamp: u64,
     is_closed: bool,
     stats: RecorderStats,
-}
-
-/// Events that are one.
-#[derive(Debug)]
-struct Series {
-    body: Arc<Body>,
-    /// The object's version when it was first seen.
-    version: String,
-    /// Empty until it is to be written.
-    name: String,
-    seen: Sightings,
-    last_seen: Instant,
-    /// The count that the server knows; 0: it has no such event.
-    written: u32,
-    written_at: Instant,
-    state: State,
-    tries: u32,
-    /// A create of its present name has failed, and may have been done nevertheless.
-    may_exist: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// The server knows all, or nobody is to be told.
-    Idle,
-    Ready,
-    /// To be written at a later moment, as a try again.
-    Retry((Instant, u64)),
-    /// To be looked at at a later moment: there may be something to count up, or it is over.
-    Heartbeat((Instant, u64)),
-    InFlight,
-}
-
-#[derive(Debug)]
-struct Flight {
-    key: SeriesKey,
-    count: u32,
-    is_create: bool,
-}
-
-/// Notes of events that are alike but for them.
-#[derive(Debug)]
-struct Similar {
-    notes: HashSet<String>,
-    last_seen: Instant,
-}
-
-/// What to do next.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Step {
-    Send {
-        ticket: u64,
-        write: Write,
-    },
-    /// Until an answer, a new event, or this moment.
-    Wait(Option<Instant>),
-    /// Closed, and nothing is left to do.
-    Drained,
-}
-
-/// What came of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Done,
-    NotFound,
-    AlreadyExists,
-    Refused,
-    Failed,
 }
 
 impl Outbox {
@@ -431,43 +371,6 @@ impl Outbox {
             self.give_up(&key, Outcome::Failed);
         }
         left
-    }
-
-    /// Panics where one of these does not hold:
-    ///
-    /// 1. A series stands in `ready` once if it is ready, else not; the same for flights.
-    /// 2. What is looked at later has its place in `later` and in `delayed`, and nothing else has.
-    /// 3. `unwritten` counts the series that are to be created.
-    /// 4. The server is never said to know more than was seen.
-    #[cfg(test)]
-    pub(crate) fn validate(&self) {
-        let (mut ready, mut flying, mut later, mut unwritten) = (0, 0, 0, 0);
-        for key in self.series.keys() {
-            let series = self.series.peek(key).unwrap();
-            match series.state {
-                State::Ready => {
-                    ready += 1;
-                    assert_eq!(self.ready.iter().filter(|other| *other == key).count(), 1, "1: {series:?}");
-                }
-                State::InFlight => {
-                    flying += 1;
-                    assert_eq!(self.in_flight.values().filter(|flight| flight.key == *key).count(), 1, "1");
-                }
-                State::Retry(at) | State::Heartbeat(at) => {
-                    later += 1;
-                    assert!(self.later.contains(&at) && self.delayed.get(&at.1) == Some(key), "2: {series:?}");
-                }
-                State::Idle => {}
-            }
-            unwritten += usize::from(series.written == 0 && !matches!(series.state, State::Idle));
-            assert!(series.written <= series.seen.count, "4: {series:?}");
-        }
-        assert_eq!((self.ready.len(), self.in_flight.len()), (ready, flying), "1");
-        assert_eq!((self.later.len(), self.delayed.len()), (later, later), "2");
-        assert_eq!(self.unwritten, unwritten, "3");
-        self.series.validate();
-        self.similar.validate();
-        self.sources.validate();
     }
 }
 

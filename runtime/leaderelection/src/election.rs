@@ -3,6 +3,12 @@
 //! Each moment comes in as `now`, by the local clock; the wall clock is only written down. The shell is
 //! [`Elector`](crate::Elector).
 
+mod answers;
+mod claim;
+mod phase;
+mod step;
+mod validate;
+
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -10,9 +16,12 @@ use k8s_openapi::jiff::Timestamp;
 use kubewire_ratelimit::clock::after;
 use kubewire_ratelimit::{Random, with_jitter};
 
-use crate::record::whole_micros;
+use self::claim::released;
+use self::phase::{Awaited, Observed, Phase, Stopping, Term};
 use crate::settings::JITTER;
 use crate::{EndCause, Record, Settings, SettingsError, Versioned};
+
+pub use self::step::{Notice, Outcome, Request, Step};
 
 /// So many renewals may be under way without a known outcome until the oldest is no longer known as ours.
 const DOUBTS_MAX: usize = 32;
@@ -73,124 +82,6 @@ pub struct Election {
     /// The holder that was told last.
     told: String,
     notices: Vec<Notice>,
-}
-
-#[derive(Clone, Debug)]
-struct Observed {
-    record: Record,
-    version: String,
-    /// When the record was first seen as it is, by the local clock.
-    since: Instant,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Term {
-    until: Instant,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Stopping {
-    /// When the release is given up.
-    deadline: Instant,
-    /// The next pause between two tries.
-    pause: Duration,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Rest(Instant),
-    /// Update what was seen last, unread.
-    Fast,
-    Read,
-    Create,
-    Update,
-    ReleaseRest(Instant),
-    ReleaseRead,
-    ReleaseWrite,
-    Done,
-}
-
-#[derive(Clone, Debug)]
-struct Awaited {
-    ticket: u64,
-    /// The record of a write.
-    record: Option<Record>,
-    sent: Instant,
-    give_up_at: Instant,
-}
-
-/// What the shell is to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "an election does nothing by itself"]
-pub enum Step {
-    /// Send this request, now, and tell [`answer`](Election::answer) what came of it, with this ticket. A request
-    /// that was sent before is given up: drop it.
-    Send {
-        /// Names the request.
-        ticket: u64,
-        /// What to ask the lock.
-        request: Request,
-        /// From then on no answer is heard.
-        give_up_at: Instant,
-    },
-    /// Nothing to do before this moment, or an answer.
-    Wait(Instant),
-    /// It is over: see [`Notice::Ended`], if there was a term. [`contend`](Election::contend) begins anew.
-    Done,
-}
-
-/// What is asked of the lock.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// Read it.
-    Get,
-    /// Make its object, with this record.
-    Create(Record),
-    /// Replace the record of this version, and of no other.
-    Update(Versioned),
-}
-
-/// What came of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It was read.
-    Found(Versioned),
-    /// There is no such object.
-    NotFound,
-    /// It was written, and has this version now.
-    Written(Versioned),
-    /// It was not written: the version was another one, or the object was there already.
-    Conflict,
-    /// It failed, or nobody knows.
-    Failed,
-}
-
-/// Something that has happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Notice {
-    /// A term has begun.
-    Started {
-        /// Until when, without a renewal.
-        until: Instant,
-        /// The lease's count of holders.
-        transitions: i32,
-    },
-    /// The term goes on.
-    Renewed {
-        /// Until when, without another renewal.
-        until: Instant,
-    },
-    /// The term is over. At the latest at the end of its time: ask [`Election::is_leader`] for the moment.
-    Ended(EndCause),
-    /// The lease names another holder than before; empty when it was released.
-    NewHolder(String),
-    /// A renewal that did not read the lease before has failed, so it is read.
-    SlowPath,
-    /// The lease was written under our identity, but not by us.
-    SharedIdentity,
-    /// The lease was emptied by us.
-    Released,
 }
 
 impl Election {
@@ -336,175 +227,9 @@ impl Election {
         }
     }
 
-    /// What came of a request. One that is not awaited any more, or was answered before, is not heard.
-    pub fn answer(&mut self, ticket: u64, outcome: Outcome, now: Instant) {
-        let Some(awaited) = self.awaited.take_if(|awaited| awaited.ticket == ticket) else { return };
-        // A process that stood still for a while hears of a success that is too old to count.
-        let outcome = if now >= awaited.give_up_at { Outcome::Failed } else { outcome };
-        if awaited.record.is_some() && outcome == Outcome::Failed {
-            self.in_doubt = true;
-        }
-        match (outcome, awaited.record) {
-            (Outcome::Found(found), None) => {
-                self.observe(found, now);
-                self.found(now);
-            }
-            (Outcome::NotFound, None) => self.not_found(now),
-            (Outcome::Written(Versioned { version, .. }), Some(record)) => {
-                self.written(record, version, awaited.sent, now);
-            }
-            (_, record) => self.failed(record.is_some(), now),
-        }
-    }
-
-    /// The lock was read.
-    fn found(&mut self, now: Instant) {
-        let Some(Observed { record, since, .. }) = &self.observed else { return };
-        let (is_mine, is_free) = (self.is_mine(record), record.holder.is_empty());
-        if self.stopping.is_some() {
-            if is_mine {
-                self.phase = Phase::ReleaseWrite;
-            } else {
-                self.finish();
-            }
-            return;
-        }
-        let is_over = now >= after(*since, self.duration_of(record));
-        let may_take = if self.settings.coordinated {
-            is_mine && record.preferred_holder.is_empty() && !is_over
-        } else {
-            is_mine || is_free || is_over
-        };
-        let is_shared = record.holder == self.identity && !is_mine;
-        let cause = match record.holder.as_str() {
-            "" => EndCause::Emptied,
-            _ if is_shared => EndCause::SharedIdentity,
-            by => EndCause::Taken { by: by.to_owned() },
-        };
-        if is_shared {
-            self.notices.push(Notice::SharedIdentity);
-        }
-        if self.term.is_some() && !is_mine {
-            self.lose(cause);
-        } else if may_take {
-            self.phase = Phase::Update;
-        } else {
-            self.rest(now);
-        }
-    }
-
-    /// There is no lock.
-    fn not_found(&mut self, now: Instant) {
-        self.in_doubt = false;
-        if self.stopping.is_some() {
-            self.finish();
-        } else if self.settings.coordinated {
-            self.rest(now);
-        } else {
-            self.phase = Phase::Create;
-        }
-    }
-
-    /// A write of ours was taken.
-    fn written(&mut self, record: Record, version: String, sent: Instant, now: Instant) {
-        let (transitions, time) = (record.transitions, record.renew_time);
-        // What is under way from before would replace a version that is gone.
-        self.wrote.clear();
-        self.wrote.push_back(time);
-        self.observe(Versioned { record, version }, now);
-        if self.phase == Phase::ReleaseWrite {
-            self.notices.push(Notice::Released);
-            return self.finish();
-        }
-        if self.stopping.is_some() {
-            self.phase = Phase::ReleaseWrite;
-            return;
-        }
-        let until = after(sent, self.settings.renew_deadline);
-        let notice = match self.term {
-            Some(_) => Notice::Renewed { until },
-            None => Notice::Started { until, transitions },
-        };
-        self.notices.push(notice);
-        self.term = Some(Term { until });
-        self.rest(now);
-    }
-
-    /// A request came to nothing, or nobody knows.
-    fn failed(&mut self, was_write: bool, now: Instant) {
-        if let Some(stopping) = &mut self.stopping {
-            // The first conflict costs no time: somebody changed a label.
-            let pause = if was_write { stopping.pause } else { stopping.pause.max(RELEASE_PAUSE) };
-            stopping.pause = (pause * 2).clamp(RELEASE_PAUSE, self.settings.retry_period);
-            self.phase = Phase::ReleaseRest(after(now, pause).min(stopping.deadline));
-        } else if self.phase == Phase::Fast {
-            self.notices.push(Notice::SlowPath);
-            self.phase = Phase::Read;
-        } else {
-            self.rest(now);
-        }
-    }
-
-    /// Notes what the lock says, and since when: a change of the object around the record is none.
-    fn observe(&mut self, seen: Versioned, now: Instant) {
-        let Versioned { record, version } = seen;
-        if std::mem::take(&mut self.is_new) && record.holder == self.identity {
-            self.wrote.push_back(record.renew_time);
-        }
-        if self.told != record.holder {
-            self.told.clone_from(&record.holder);
-            self.notices.push(Notice::NewHolder(record.holder.clone()));
-        }
-        let since = match &self.observed {
-            Some(before) if before.record == record => before.since,
-            _ => now,
-        };
-        self.observed = Some(Observed { record, version, since });
-        self.in_doubt = false;
-    }
-
-    /// Whether the lease says what this candidate wrote. (In a coordinated election others write our name.)
-    fn is_mine(&self, record: &Record) -> bool {
-        record.holder == self.identity && (self.settings.coordinated || self.wrote.contains(&record.renew_time))
-    }
-
-    fn duration_of(&self, record: &Record) -> Duration {
-        match u64::try_from(record.lease_duration_seconds) {
-            Ok(seconds @ 1..) => Duration::from_secs(seconds),
-            _ => self.settings.lease_duration,
-        }
-    }
-
     fn may_go_fast(&self) -> bool {
         let wanted = self.observed.as_ref().is_some_and(|observed| !observed.record.preferred_holder.is_empty());
         self.term.is_some() && !(self.settings.coordinated && wanted)
-    }
-
-    /// The time to write: another one each time, also while the wall clock stands still. Else a renewal would change
-    /// nothing, and nobody would see it.
-    fn stamp(&mut self, wall: Timestamp) -> Timestamp {
-        let wall = whole_micros(wall);
-        self.repeats = if self.stamped == Some(wall) { self.repeats + 1 } else { 0 };
-        self.stamped = Some(wall);
-        wall + Duration::from_micros(self.repeats)
-    }
-
-    /// The record that makes us the holder, or keeps us so.
-    fn claim(&self, before: Option<&Record>, time: Timestamp) -> Record {
-        let time = Some(time);
-        let (acquire_time, transitions) = match before {
-            Some(before) if self.is_mine(before) => (before.acquire_time, before.transitions),
-            Some(before) => (time, before.transitions.saturating_add(1)),
-            None => (time, 0),
-        };
-        Record {
-            holder: self.identity.clone(),
-            lease_duration_seconds: self.settings.lease_duration_seconds(),
-            acquire_time,
-            renew_time: time,
-            transitions,
-            preferred_holder: before.map(|before| before.preferred_holder.clone()).unwrap_or_default(),
-        }
     }
 
     fn send(&mut self, request: Request, record: Option<Record>, now: Instant) -> Step {
@@ -557,42 +282,6 @@ impl Election {
     fn finish(&mut self) {
         self.awaited = None;
         self.phase = Phase::Done;
-    }
-
-    /// Panics where one of these does not hold:
-    ///
-    /// 1. A term is there only while the lease that was seen last is ours, and nobody stops.
-    /// 2. What is done awaits nothing and has no term.
-    /// 3. Tickets rise.
-    /// 4. What is remembered of writes is bounded.
-    #[doc(hidden)]
-    pub fn validate(&self) {
-        if self.term.is_some() {
-            assert!(self.stopping.is_none(), "1: a term while stopping");
-            let seen = self.observed.as_ref().expect("1: a term without a lease");
-            assert!(self.is_mine(&seen.record), "1: a term with the lease of {:?}", seen.record);
-        }
-        if self.phase == Phase::Done {
-            assert!(self.awaited.is_none() && self.term.is_none(), "2: done, and not done");
-        }
-        assert!(
-            self.awaited.as_ref().is_none_or(|awaited| awaited.ticket < self.next_ticket),
-            "3: a ticket of the future"
-        );
-        assert!(self.wrote.len() <= DOUBTS_MAX + 1, "4: {} writes", self.wrote.len());
-    }
-}
-
-/// The lease that anybody may take at once. A duration of 0 would be refused by the API server.
-fn released(record: &Record, wall: Timestamp) -> Record {
-    let time = Some(whole_micros(wall));
-    Record {
-        holder: String::new(),
-        lease_duration_seconds: 1,
-        acquire_time: time,
-        renew_time: time,
-        transitions: record.transitions,
-        preferred_holder: record.preferred_holder.clone(),
     }
 }
 
