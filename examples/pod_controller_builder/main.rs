@@ -1,5 +1,5 @@
-//! The pod controller of `pod_controller`, with the builder: it watches the same pods, prints the same lines, and gives up
-//! a pod after as many tries. What is left to write is what to do with a pod.
+//! The pod controller of `pod_controller`, with the controller layer: it watches the same pods, prints the same lines, and
+//! gives up a pod after as many tries. What is left to write is what to do with a pod.
 //!
 //! ```text
 //! cargo run --example pod_controller_builder                              # a small simulated cluster, in this process
@@ -11,23 +11,23 @@ mod cluster;
 
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use clap::Parser;
 use k8s_openapi::api::core::v1::Pod;
-use kubewire_controller::{Attempt, Controller, ControllerOptions, Outcome, Request, RunContext, TerminalError};
-use kubewire_indexer::Indexer;
-use kubewire_informer::Informer;
+use kubewire_controller::{
+    Attempt, CacheOptions, Cached, Cluster, Controller, ControllerOptions, Manager, ManagerOptions, Outcome, Request,
+    TerminalError, with_state,
+};
 
-/// How often a pod that fails is tried again before it is dropped.
-const RETRIES_MAX: u32 = 5;
-
-/// The business logic: here it prints the pod.
-fn reconcile(pods: &Indexer<Arc<Pod>>, request: &Request, attempt: &Attempt) -> anyhow::Result<Outcome> {
-    match pods.get_by_key(request) {
+/// The business logic: here it prints the pod. One that fails is tried again five times, then dropped.
+async fn reconcile(pods: Cached<Arc<Pod>>, request: Request, attempt: Attempt) -> anyhow::Result<Outcome> {
+    match pods.get_by_key(&request)? {
         None => println!("Pod {request} does not exist anymore"),
+        Some(pod) if cluster::is_broken(&pod) && attempt.failures() < 5 => {
+            return Err(anyhow!("pod {request} is marked as broken"));
+        }
         Some(pod) if cluster::is_broken(&pod) => {
-            let error = anyhow::anyhow!("pod {request} is marked as broken");
-            let last = attempt.failures() == RETRIES_MAX;
-            return Err(if last { TerminalError::new(error).into() } else { error });
+            return Err(TerminalError::new(anyhow!("pod {request} is still marked as broken")).into());
         }
         Some(pod) => println!("Sync/Add/Update for Pod {request}, {}", cluster::phase(&pod)),
     }
@@ -44,18 +44,12 @@ async fn main() -> anyhow::Result<()> {
 async fn run(args: cluster::Args) -> anyhow::Result<()> {
     let stop = cluster::stop_signal(args.run_for);
     let cluster = cluster::connect(&args).await?;
-    let pods = Informer::new(args.pods(cluster.client.clone())?);
-    let store = pods.indexer();
-    let options =
-        ControllerOptions::new().max_concurrent_reconciles(args.workers.get()).cache_sync_timeout(args.sync_timeout);
-    let controller = Controller::builder().for_(&pods).options(options).build(move |request: Request, attempt| {
-        let outcome = reconcile(&store, &request, &attempt);
-        async { outcome }
-    })?;
-    let informer = pods.start(stop.clone());
-    controller.run(RunContext { stop, ..RunContext::default() }).await?;
-    informer.join().await;
-    Ok(())
+    let cache = CacheOptions::new().sync_timeout(args.sync_timeout);
+    let manager = Manager::new(Cluster::with_cache("cluster", cluster.client.clone(), cache), ManagerOptions::new());
+    let pods = manager.cache().watch_from(args.pods(cluster.client.clone())?, true)?;
+    let options = ControllerOptions::new().max_concurrent_reconciles(args.workers.get());
+    Controller::builder().for_(&pods).options(options).complete(&manager, with_state(pods.clone(), reconcile))?;
+    Ok(manager.run(stop).await?)
 }
 
 #[tokio::test(start_paused = true)]

@@ -72,10 +72,8 @@ impl Operator {
             ready_replicas: pods.values().filter(|pod| !pod.is_being_deleted() && is_ready(pod)).count() as u32,
         };
         if set.status.as_ref() != Some(&status) {
-            let mut after = WebSet::clone(&set);
             println!("{request}: {} of {} pods are ready", status.ready_replicas, set.spec.replicas);
-            after.status = Some(status);
-            patch_status(&sets, &MergeFrom::new(&*set)?, &after).await?;
+            patch_status(&sets, &*set, &status).await?;
         }
         Ok(Outcome::Done)
     }

@@ -64,6 +64,8 @@ pub struct Builder<R: RequestKey = Request> {
     primary: Option<Primary>,
     /// A second `for_`.
     for_twice: bool,
+    /// A `for_dynamic` of an informer.
+    unknown_kind: bool,
     global: Vec<AnyPredicate>,
     watches: Vec<MakeSource<R>>,
 }
@@ -89,6 +91,9 @@ pub enum BuildError {
     /// Two `for_`.
     #[error("a controller is for one kind: call `for_` once, and `watches` for others")]
     ForTwice,
+    /// `for_dynamic` of something else than what a cache keeps.
+    #[error("`for_dynamic` asks a cache for the kind, and an informer does not know it: call `for_kind`")]
+    UnknownKind,
     /// `owns` without `for_`.
     #[error("`owns` asks for the owner's kind: call `for_` too, or `watches` with `EnqueueRequestForOwner`")]
     OwnsWithoutFor,
@@ -132,6 +137,8 @@ pub trait ControllerHost {
 #[must_use = "it does nothing until it is given to a builder"]
 pub struct Watched<O: Object> {
     informers: Vec<Informer<O>>,
+    /// Where they come from a cache, which knows it.
+    primary: Option<Primary>,
     predicates: Vec<Box<dyn Predicate<O>>>,
     any_owner: bool,
 }
@@ -158,14 +165,17 @@ impl<O: Object> Watched<O> {
 
 impl<O: Object> From<&Informer<O>> for Watched<O> {
     fn from(informer: &Informer<O>) -> Self {
-        Self { informers: vec![informer.clone()], predicates: Vec::new(), any_owner: false }
+        Self { informers: vec![informer.clone()], primary: None, predicates: Vec::new(), any_owner: false }
     }
 }
 
 impl<O: Object> From<&Cached<O>> for Watched<O> {
     fn from(cached: &Cached<O>) -> Self {
         let informers = cached.informers().map(|(_, informer)| informer.clone()).collect();
-        Self { informers, predicates: Vec::new(), any_owner: false }
+        let resource = cached.resource();
+        let kind = GroupKind::new(&resource.group, &resource.kind);
+        let primary = Some(Primary { kind, cluster_scoped: !cached.is_namespaced() });
+        Self { informers, primary, predicates: Vec::new(), any_owner: false }
     }
 }
 
@@ -193,9 +203,40 @@ impl Builder<Request> {
         self.watches(objects, EnqueueRequestForObject)
     }
 
+    /// As [`for_`](Self::for_), of a kind that is known at run time only: of what a cache
+    /// [keeps](crate::Cache::watch_dynamic) of it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use kube_core::DynamicObject;
+    /// use kubewire_controller::{Attempt, Controller, Manager, Outcome, Request};
+    ///
+    /// # type Error = Box<dyn std::error::Error + Send + Sync>;
+    /// async fn add(manager: &Manager, group: &str, kind: &str) -> Result<Controller, Error> {
+    ///     let mapping = manager.cluster().mapper().kind(group, kind).await?;
+    ///     let objects = manager.cache().watch_dynamic::<Arc<DynamicObject>>(&mapping)?;
+    ///     Ok(Controller::builder().for_dynamic(&objects).complete(manager, |_: Request, _: Attempt| async {
+    ///         Ok::<_, Error>(Outcome::Done)
+    ///     })?)
+    /// }
+    /// ```
+    pub fn for_dynamic<O: Object>(mut self, objects: impl Into<Watched<O>>) -> Self {
+        let objects = objects.into();
+        match &objects.primary {
+            Some(Primary { kind, cluster_scoped }) => {
+                let (kind, cluster_scoped) = (kind.clone(), *cluster_scoped);
+                self.for_kind(kind, cluster_scoped, objects)
+            }
+            None => {
+                self.unknown_kind = true;
+                self
+            }
+        }
+    }
+
     /// What objects of the kind that it is for make: each event of an object asks for its owner, if that controls it.
     pub fn owns<O: Object>(mut self, objects: impl Into<Watched<O>>) -> Self {
-        let Watched { informers, predicates, any_owner } = objects.into();
+        let Watched { informers, predicates, any_owner, .. } = objects.into();
         self.watches.push(Box::new(move |primary, global| {
             let primary = primary.ok_or(BuildError::OwnsWithoutFor)?;
             let mut handler = EnqueueRequestForOwner::new(primary.kind.clone()).cluster_scoped(primary.cluster_scoped);
@@ -217,6 +258,7 @@ impl<R: RequestKey> Builder<R> {
             metrics: None,
             primary: None,
             for_twice: false,
+            unknown_kind: false,
             global: Vec::new(),
             watches: Vec::new(),
         }
@@ -263,9 +305,12 @@ impl<R: RequestKey> Builder<R> {
     /// # Errors
     /// What was said does not make a controller.
     pub fn build(self, reconciler: impl Reconciler<R>) -> Result<Controller<R>, BuildError> {
-        let Self { name, options, metrics, primary, for_twice, global, watches } = self;
+        let Self { name, options, metrics, primary, for_twice, unknown_kind, global, watches } = self;
         if for_twice {
             return Err(BuildError::ForTwice);
+        }
+        if unknown_kind {
+            return Err(BuildError::UnknownKind);
         }
         let kind_name = primary.as_ref().map(|primary| primary.kind.kind.to_lowercase());
         let name = name.or(kind_name).filter(|name| !name.is_empty()).ok_or(BuildError::NoName)?;

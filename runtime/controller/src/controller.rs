@@ -2,30 +2,21 @@
 
 use std::any::Any;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use futures::FutureExt;
 use futures::future::BoxFuture;
 use kubewire_ratelimit::Clock;
-use kubewire_ratelimit::clock::after;
-use kubewire_workqueue::Guard;
 use tokio::task::JoinSet;
-use tracing::Instrument;
 
-use crate::attempt::Attempt;
 use crate::builder::Builder;
 use crate::controller_metrics::{ControllerMetrics, ControllerSeries};
 use crate::controller_options::{ControllerOptions, Settings};
-use crate::decision::{ComesBack, decide};
-use crate::outcome::Outcome;
-use crate::panic_text::panic_text;
-use crate::reconcile_error::ReconcileError;
 use crate::reconciler::{AnyReconciler, Reconciler};
 use crate::request::{Request, RequestKey};
 use crate::request_queue::RequestQueue;
-use crate::runnable::{BoxError, Group, RunContext, Runnable};
+use crate::runnable::{Activity, BoxError, Group, RunContext, Runnable};
 use crate::source::Source;
 use crate::sources::{Progress, Sources};
 use crate::start_error::StartError;
@@ -75,15 +66,17 @@ pub struct Controller<R: RequestKey = Request> {
     inner: Arc<Inner<R>>,
 }
 
-struct Inner<R: RequestKey> {
-    name: String,
-    settings: Settings,
-    reconciler: Box<dyn AnyReconciler<R>>,
-    queue: RequestQueue<R>,
+pub(crate) struct Inner<R: RequestKey> {
+    pub(crate) name: String,
+    pub(crate) settings: Settings,
+    pub(crate) reconciler: Box<dyn AnyReconciler<R>>,
+    pub(crate) queue: RequestQueue<R>,
     sources: Arc<Sources<R>>,
-    series: ControllerSeries,
-    clock: Clock,
+    pub(crate) series: ControllerSeries,
+    pub(crate) clock: Clock,
     run: AtomicBool,
+    /// How many attempts were begun.
+    pub(crate) attempts: AtomicU64,
 }
 
 impl Controller<Request> {
@@ -115,6 +108,7 @@ impl<R: RequestKey> Controller<R> {
             series: metrics.of_controller(&name, settings.max_concurrent_reconciles),
             reconciler: Box::new(reconciler),
             run: AtomicBool::new(false),
+            attempts: AtomicU64::new(0),
             name,
             settings,
             queue,
@@ -235,113 +229,6 @@ impl<R: RequestKey> Drop for EndOnDrop<'_, R> {
     }
 }
 
-impl<R: RequestKey> Inner<R> {
-    /// A worker.
-    async fn work(self: Arc<Self>, cx: RunContext) {
-        loop {
-            // The stop comes first, so that no attempt begins after it.
-            let request = tokio::select! {
-                biased;
-                () = cx.stop.cancelled() => return,
-                request = self.queue.get() => request,
-            };
-            let Some(request) = request else { return };
-            self.process(request, &cx).await;
-        }
-    }
-
-    /// One attempt, and what becomes of its request. The request is done when this returns or unwinds.
-    async fn process(&self, request: Guard<R>, cx: &RunContext) {
-        let _active = self.series.active();
-        let began = self.clock.now();
-        let deadline = self.settings.reconcile_timeout.map(|timeout| after(began, timeout));
-        let failures = self.queue.queue().num_requeues(&request);
-        let attempt = Attempt::new(request.priority(), failures, deadline, cx.stop.clone());
-        let span = tracing::info_span!(
-            "reconcile",
-            controller = self.name,
-            request = ?request.key(),
-            reconcile_id = %attempt.id(),
-        );
-        let ended = self.attempt(request.key().clone(), &attempt, cx).instrument(span.clone()).await;
-        let now = self.clock.now();
-        self.series.took(now.saturating_duration_since(began));
-        if deadline.is_some_and(|deadline| now >= deadline) {
-            self.series.timeouts.inc();
-        }
-        let ended = ended.unwrap_or_else(|panic| {
-            self.series.panics.inc();
-            if !self.settings.recover_panic {
-                resume_unwind(panic);
-            }
-            Err(ReconcileError::Panicked(panic_text(&*panic)))
-        });
-        span.in_scope(|| self.apply(&request, &ended, attempt.requeue_priority()));
-    }
-
-    /// The outer error is a panic.
-    async fn attempt(
-        &self,
-        request: R,
-        attempt: &Attempt,
-        cx: &RunContext,
-    ) -> Result<Result<Outcome, ReconcileError>, Box<dyn Any + Send>> {
-        let reconcile = attempt.clone().scope(self.reconciler.reconcile_boxed(request, attempt.clone()));
-        let mut reconcile = Box::pin(AssertUnwindSafe(reconcile).catch_unwind());
-        let time_is_up = async {
-            match attempt.deadline() {
-                Some(deadline) => self.clock.sleep_until(deadline).await,
-                None => std::future::pending().await,
-            }
-        };
-        let ended = tokio::select! {
-            biased;
-            ended = &mut reconcile => ended.map(|ended| ended.map_err(ReconcileError::Failed)),
-            () = cx.cancel.cancelled() => Ok(Err(ReconcileError::Cancelled)),
-            () = time_is_up => {
-                Ok(Err(ReconcileError::TimedOut(self.settings.reconcile_timeout.unwrap_or_default())))
-            }
-        };
-        // What it owns is the user's, and may panic.
-        if catch_unwind(AssertUnwindSafe(|| drop(reconcile))).is_err() {
-            tracing::error!("what the reconciler held panicked when it was dropped");
-        }
-        ended
-    }
-
-    /// Applies to queue and metrics what becomes of the request.
-    fn apply(&self, request: &Guard<R>, ended: &Result<Outcome, ReconcileError>, priority: i32) {
-        let decision = decide(ended);
-        self.series.count(decision.label);
-        if decision.forget {
-            self.queue.queue().forget(request);
-        }
-        let request = request.key().clone();
-        let delay = match decision.comes_back {
-            ComesBack::Not => None,
-            ComesBack::After(delay) => {
-                self.queue.add_after(request, delay, priority);
-                Some(delay)
-            }
-            ComesBack::RateLimited => Some(self.queue.add_rate_limited(request, std::time::Duration::MAX, priority)),
-        };
-        match ended {
-            Ok(outcome) => tracing::debug!(?outcome, ?delay, "reconciled"),
-            Err(error) => {
-                self.series.errors.inc();
-                if decision.terminal {
-                    self.series.terminal_errors.inc();
-                }
-                match error {
-                    ReconcileError::Cancelled => tracing::warn!(%error, "gave up"),
-                    _ if decision.terminal => tracing::error!(%error, "failed, and is not tried again"),
-                    _ => tracing::error!(%error, ?delay, "failed, and is tried again"),
-                }
-            }
-        }
-    }
-}
-
 impl<R: RequestKey> Runnable for Controller<R> {
     fn name(&self) -> &str {
         self.name()
@@ -359,6 +246,18 @@ impl<R: RequestKey> Runnable for Controller<R> {
         let warm_up =
             || -> BoxFuture<'_, Result<(), BoxError>> { Box::pin(async move { Ok(self.warm_up(cx).await?) }) };
         self.inner.settings.warm_up.then(warm_up)
+    }
+
+    /// The attempts, and the requests that wait or are being reconciled; nothing while it does not run, as on a standby. Cost:
+    /// a clone of each such request.
+    fn activity(&self) -> Activity {
+        let done = self.inner.attempts.load(Ordering::Relaxed);
+        if !self.inner.run.load(Ordering::Acquire) {
+            return Activity { done, at_hand: 0 };
+        }
+        let queue = self.inner.queue.queue().snapshot();
+        let at_hand = if queue.shutting_down { 0 } else { queue.waiting.len() };
+        Activity { done, at_hand: at_hand + queue.processing.len() }
     }
 
     fn group(&self) -> Group {

@@ -10,19 +10,53 @@
 //!
 //! ```
 //! use std::sync::Arc;
+//! use std::time::Duration;
 //!
 //! use k8s_openapi::api::core::v1::Pod;
 //! use kubewire_apiserver::ApiServer;
-//! use kubewire_controller::{Attempt, Controller, Outcome, Request, RunContext};
-//! use kubewire_informer::Informer;
-//! use kubewire_listwatch::ListWatch;
+//! use kubewire_controller::{Attempt, Cached, Controller, Manager, ManagerOptions, Outcome, Request, with_state};
 //! use serde_json::json;
+//! use tokio_util::sync::CancellationToken;
+//!
+//! # type Error = Box<dyn std::error::Error + Send + Sync>;
+//! /// What is done for a pod.
+//! async fn reconcile(pods: Cached<Arc<Pod>>, request: Request, _: Attempt) -> Result<Outcome, Error> {
+//!     println!("{request} is {}", if pods.get_by_key(&request)?.is_some() { "there" } else { "gone" });
+//!     Ok(Outcome::Done)
+//! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # async fn main() -> Result<(), Error> {
 //! // A server in this process, with one pod; a real one has a `kube_client::Client` too.
 //! let server = ApiServer::start().await;
 //! server.create("pods", json!({"metadata": {"name": "web", "namespace": "default"}}))?;
+//!
+//! let manager = Manager::new(server.client(), ManagerOptions::new());
+//! let pods = manager.cache().watch::<Arc<Pod>>()?; // Nothing is watched unless somebody says so.
+//! Controller::builder().for_(&pods).complete(&manager, with_state(pods.clone(), reconcile))?;
+//!
+//! let stop = CancellationToken::new(); // in a program: kubewire_controller::stop_on_signal()?
+//! let running = manager.spawn(stop); // in a program: manager.run(stop).await
+//! manager.wait_idle(Duration::from_millis(50)).await?; // It has said that the pod is there.
+//! running.stop().await?;
+//! # Ok(()) }
+//! ```
+//!
+//! # A level down
+//!
+//! The same without a manager, with an informer by hand:
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use k8s_openapi::api::core::v1::Pod;
+//! # use kubewire_apiserver::ApiServer;
+//! use kubewire_controller::{Attempt, Controller, Outcome, Request, RunContext};
+//! use kubewire_informer::Informer;
+//! use kubewire_listwatch::ListWatch;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let server = ApiServer::start().await;
+//! # server.create("pods", serde_json::json!({"metadata": {"name": "web", "namespace": "default"}}))?;
 //!
 //! let pods = Informer::new(ListWatch::<Arc<Pod>>::all(server.client()));
 //! let (store, cx) = (pods.indexer(), RunContext::new());
@@ -42,11 +76,40 @@
 //! # Ok(()) }
 //! ```
 //!
+//! # Coming from controller-runtime
+//!
+//! | there | here |
+//! |---|---|
+//! | `ctrl.NewManager(config, options)` | [`Manager::new`] of a client, or of a [`Cluster`] with [`CacheOptions`] |
+//! | `ctrl.SetupSignalHandler()`, `mgr.Start(ctx)` | [`stop_on_signal`], [`Manager::run`]; [`Manager::spawn`] in a task |
+//! | `mgr.GetClient().Get`, `List` | [`Cached::get_by_key`], [`Cached::list`] of what [`Cache::watch`] answered; [`Cluster::reader`]. A first read does not begin a watch, see [`Unwatched`] |
+//! | `mgr.GetClient().Create`, `Update`, … | `kube_client::Api` of [`Manager::client`] |
+//! | `mgr.GetAPIReader()` | [`Cluster::live_reader`] |
+//! | `client.IgnoreNotFound` | [`ignore_not_found`], [`ignore_already_exists`] |
+//! | `client.MergeFrom`, `Status().Patch` | [`patch_object`], [`patch_status`], [`MergeFrom`] |
+//! | `client.InNamespace`, `MatchingLabels`, `MatchingFields` | [`ListQuery`] |
+//! | `IndexField` of the owner's name, `MatchingFields{jobOwnerKey: …}` | [`Cached::indexed_by_owner`], [`ListQuery::owned_by`] |
+//! | `IndexField` | [`Cached::add_index`] |
+//! | `For`, `Owns`, `Watches`, `WithEventFilter`, `builder.WithPredicates` | [`Builder::for_`], [`owns`](Builder::owns), [`watches`](Builder::watches), [`with_predicate`](Builder::with_predicate), [`Watched::when`] |
+//! | `builder.OnlyMetadata` | the type: `cache.watch::<Arc<PartialObjectMeta<Secret>>>()` |
+//! | `unstructured.Unstructured` | [`Cache::watch_dynamic`] of a [`Mapping`], [`Builder::for_dynamic`] |
+//! | a struct with `Reconcile` | `impl` [`Reconciler`], or [`with_state`] and an `async fn` |
+//! | `ctrl.Result{}`, `{RequeueAfter: d}`, an error | [`Outcome::Done`], [`Outcome::RequeueAfter`], an error |
+//! | `reconcile.TerminalError` | [`TerminalError`] |
+//! | `controllerutil.AddFinalizer` and an update | [`ensure_finalizer`], [`release_finalizer`]; in memory [`add_finalizer`], [`remove_finalizer`] |
+//! | `controllerutil.SetControllerReference`, `CreateOrUpdate` | [`set_controller_reference`], [`create_or_update`] |
+//! | `mgr.GetEventRecorder` | [`Manager::event_recorder`]; an object's reference is `kube_core::Resource::object_ref` |
+//! | `LeaderElection: true` | [`ManagerOptions::elector`] of a [`kubewire_leaderelection::Elector`] |
+//! | `client.NewDryRunClient`, `WithFieldOwner`, `interceptor.NewClient` | [`dry_run`], [`field_owner`], [`intercept`] |
+//! | `client.NewNamespacedClient` | `Api::namespaced`, whose requests are all of its namespace |
+//! | `Eventually(…)` in tests | [`Manager::wait_idle`] |
+//!
 //! # Controllers, in the order in which one meets their parts
 //!
 //! - [`Reconciler`]: what is done for a [`Request`], as a trait or as an async closure. It answers an [`Outcome`] or an
 //!   error; a [`TerminalError`] anywhere in its chain is not tried again. An [`Attempt`] has an id, a priority, a deadline,
-//!   and tells of the stop. [`reconcile_objects`] looks the object up first.
+//!   and tells of the stop. [`with_state`] makes one of an `async fn` and what it needs; [`reconcile_objects`] looks the object
+//!   up first.
 //! - [`Builder`]: `for_`, `owns`, `watches`; it takes informers and makes a [`Controller`].
 //! - [`Controller`] with [`ControllerOptions`]: starts its sources, waits until they are synced, then works. Warm-up, time-outs,
 //!   panics, and what a stop means are told there. What several have in common is in [`ControllerDefaults`].
@@ -63,14 +126,16 @@
 //!
 //! # The manager and the cluster
 //!
-//! - [`Manager`] with [`ManagerOptions`]: a cluster, what runs over it, and the servers that tell of it. Beneath it:
+//! - [`Manager`] with [`ManagerOptions`], [`RunningManager`]: a cluster, what runs over it, and the servers that tell of it. Beneath it:
 //!   [`RunnableGroups`], which start and stop in order and in bounded time, and end with a [`RunError`] that has all that
-//!   went wrong. An [`Elector`] decides who leads.
+//!   went wrong. A [`LeaderElection`] decides who leads.
 //! - [`HealthServer`] and [`HealthChecks`], [`MetricsServer`] and [`MetricsRegistry`], [`TokenAccess`] for who may read them.
 //! - [`Cluster`]: a client, a [`Cache`] with [`CacheOptions`] and [`TypeOptions`], a [`Reader`], a [`RestMapper`]. A [`Cached`]
 //!   is what the cache keeps of one type.
-//! - [`create_or_update`], [`create_or_patch`], [`patch_status`], [`MergeFrom`]; [`set_controller_reference`], [`Owner`];
-//!   [`add_finalizer`], [`Finalizers`]; [`stop_on_signal`].
+//! - [`create_or_update`], [`create_or_patch`]; [`patch_object`], [`patch_status`], [`MergeFrom`];
+//!   [`ensure_finalizer`], [`release_finalizer`], [`Finalizers`]; [`set_controller_reference`], [`Owner`], [`OWNER_INDEX`];
+//!   [`ignore_not_found`]; [`stop_on_signal`].
+//! - [`dry_run`], [`field_owner`], [`intercept`]: clients around a client.
 //!
 //! # What to know
 //!
@@ -108,8 +173,10 @@ mod test_http;
 #[cfg(test)]
 mod test_object;
 mod watch;
+mod worker;
 
 // The manager and the cluster.
+mod client;
 mod cluster;
 mod health;
 mod helpers;
@@ -134,10 +201,10 @@ pub use predicate::{
     Not, OnObject, Or, Predicate, PredicateFuncs, ResourceVersionChanged, on_object,
 };
 pub use reconcile_error::{ErrorKind, ReconcileError};
-pub use reconciler::{Reconciler, reconcile_objects};
+pub use reconciler::{ReadObjects, Reconciler, reconcile_objects, with_state};
 pub use request::{Request, RequestKey};
 pub use request_queue::{Enqueue, PriorityQueue, RequestQueue};
-pub use runnable::{BoxError, Group, RunContext, Runnable};
+pub use runnable::{Activity, BoxError, Group, RunContext, Runnable};
 pub use source::{
     Channel, ChannelClosed, ChannelSource, KindSource, Source, SourceContext, Started, StreamSource, source_fn,
 };
@@ -145,21 +212,23 @@ pub use start_error::StartError;
 pub use terminal_error::{TerminalError, is_terminal};
 
 // The manager and the cluster.
+pub use client::{dry_run, field_owner, intercept};
 pub use cluster::{
-    Cache, CacheOptions, Cached, Cluster, ListQuery, MapError, Mapping, ReadError, Reader, RestMapper, ScopeOptions,
-    TypeOptions, Unhealthy, Unwatched, WaitError, WatchError,
+    Cache, CacheOptions, Cached, Cluster, ListQuery, MapError, Mapping, OWNER_INDEX, ReadError, Reader, RestMapper,
+    ScopeOptions, TypeOptions, Unhealthy, Unwatched, WaitError, WatchError, controlling_owner,
 };
 pub use health::{AddCheckError, HealthChecks, HealthServer};
 pub use helpers::{
     CreateOrUpdateError, FinalizeError, Finalized, Finalizer, Finalizers, MergeFrom, OperationResult, Owner,
     OwnerError, PatchError, RegisterFinalizerError, add_finalizer, contains_finalizer, create_or_patch,
-    create_or_update, patch_status, remove_finalizer, set_controller_reference, set_owner_reference,
+    create_or_update, ensure_finalizer, ignore_already_exists, ignore_not_found, patch_object, patch_status,
+    release_finalizer, remove_finalizer, set_controller_reference, set_owner_reference,
 };
 #[cfg(feature = "rustls-tls")]
 pub use kubewire_certificate::{CertificateError, CertificateEvents, ReloadingCertificate};
 pub use manager::{
-    AddError, Cancelled, Elector, Ended, Failure, Manager, ManagerOptions, NameTaken, OnElected, RunError,
-    RunnableGroups,
+    AddError, Cancelled, Ended, Failure, LeaderElection, Manager, ManagerOptions, NameTaken, OnElected, RunError,
+    RunnableGroups, RunningManager,
 };
 pub use metrics::{AddHandlerError, MetricsRegistry, MetricsServer, TokenAccess};
 pub use signals::stop_on_signal;

@@ -1,9 +1,10 @@
 //! Who makes what there is into what there should be.
 
 use futures::future::BoxFuture;
-use kubewire_indexer::{Indexer, Object};
+use kubewire_indexer::{Indexer, Object, ObjectKey};
 
 use crate::attempt::Attempt;
+use crate::cluster::Cached;
 use crate::outcome::Outcome;
 use crate::request::{Request, RequestKey};
 use crate::runnable::BoxError;
@@ -31,6 +32,25 @@ use crate::runnable::BoxError;
 /// });
 /// ```
 ///
+/// A struct that holds what it needs is one by an `async fn`:
+///
+/// ```
+/// use kubewire_controller::{Attempt, Outcome, Reconciler, Request};
+///
+/// struct Scaler { steps: u32 } // caches, a client, a recorder, …
+///
+/// impl Reconciler for Scaler {
+///     type Error = std::io::Error;
+///
+///     async fn reconcile(&self, pod: Request, _: Attempt) -> Result<Outcome, Self::Error> {
+///         println!("{pod} by {}", self.steps);
+///         Ok(Outcome::Done)
+///     }
+/// }
+/// ```
+///
+/// [`with_state`] makes one of a plain `async fn` and what that needs.
+///
 /// # How it is ended
 /// After the [time-out](crate::ControllerOptions::reconcile_timeout), and when a controller that stops has no time left, the
 /// future is dropped at the await where it stands. What must not be left half-done belongs into a task of its own, or has
@@ -57,8 +77,38 @@ where
     }
 }
 
-/// A reconciler that is given the object rather than its key; one that is not in the store is none of its business.
-/// As controller-runtime's `AsReconciler`.
+/// A reconciler of a plain `async fn` and the state that it needs, which each attempt is given a clone of: an `Arc`, or a
+/// struct of handles (a client, [`Cached`](crate::Cached) objects, a recorder), which are cheap to clone.
+///
+/// ```
+/// use std::sync::Arc;
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kubewire_controller::{Attempt, BuildError, Cached, Controller, Manager, Outcome, ReadError, Request, with_state};
+///
+/// async fn reconcile(pods: Cached<Arc<Pod>>, request: Request, _: Attempt) -> Result<Outcome, ReadError> {
+///     match pods.get_by_key(&request)? {
+///         Some(_) => println!("{request} is there"),
+///         None => println!("{request} is gone"),
+///     }
+///     Ok(Outcome::Done)
+/// }
+///
+/// fn add(manager: &Manager, pods: Cached<Arc<Pod>>) -> Result<Controller, BuildError> {
+///     Controller::builder().for_(&pods).complete(manager, with_state(pods.clone(), reconcile))
+/// }
+/// ```
+pub fn with_state<S, R, F, Fut, E>(state: S, reconcile: F) -> impl Reconciler<R, Error = E>
+where
+    S: Clone + Send + Sync + 'static,
+    F: Fn(S, R, Attempt) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Outcome, E>> + Send,
+    E: Into<BoxError> + Send + 'static,
+{
+    move |request: R, attempt| reconcile(state.clone(), request, attempt)
+}
+
+/// A reconciler that is given the object rather than its key; one that is not there any more is none of its business.
+/// As controller-runtime's `AsReconciler`. `store` is what a cache keeps ([`Cached`](crate::Cached)), or an [`Indexer`].
 ///
 /// ```
 /// use std::sync::Arc;
@@ -84,7 +134,10 @@ where
 /// assert_eq!(outcome, Outcome::requeue_after_secs(60));
 /// # });
 /// ```
-pub fn reconcile_objects<O, F, Fut, E>(store: Indexer<O>, reconcile: F) -> impl Reconciler<Request, Error = E>
+pub fn reconcile_objects<O, F, Fut, E>(
+    store: impl ReadObjects<O>,
+    reconcile: F,
+) -> impl Reconciler<Request, Error = BoxError>
 where
     O: Object,
     F: Fn(O, Attempt) -> Fut + Send + Sync + 'static,
@@ -92,13 +145,34 @@ where
     E: Into<BoxError> + Send + 'static,
 {
     move |request: Request, attempt| {
-        let found = store.get_by_key(&request).map(|object| reconcile(object, attempt));
+        let found = store.read(&request).map(|found| found.map(|object| reconcile(object, attempt)));
         async move {
-            match found {
-                Some(attempt) => attempt.await,
+            match found? {
+                Some(attempt) => attempt.await.map_err(|error| -> BoxError { error.into() }),
                 None => Ok(Outcome::Done),
             }
         }
+    }
+}
+
+/// What objects are read from by their key, at once.
+pub trait ReadObjects<O>: Send + Sync + 'static {
+    /// The object of this key, if there is one.
+    ///
+    /// # Errors
+    /// It cannot be said.
+    fn read(&self, key: &ObjectKey) -> Result<Option<O>, BoxError>;
+}
+
+impl<O: Object> ReadObjects<O> for Indexer<O> {
+    fn read(&self, key: &ObjectKey) -> Result<Option<O>, BoxError> {
+        Ok(self.get_by_key(key))
+    }
+}
+
+impl<O: Object> ReadObjects<O> for Cached<O> {
+    fn read(&self, key: &ObjectKey) -> Result<Option<O>, BoxError> {
+        Ok(self.get_by_key(key)?)
     }
 }
 

@@ -72,9 +72,33 @@ pub trait Runnable: Send + Sync + 'static {
         None
     }
 
+    /// What it has done and has to do, for [`wait_idle`](crate::RunnableGroups::wait_idle). Nothing, unless told otherwise.
+    /// Asked again and again while it runs; it answers at once.
+    fn activity(&self) -> Activity {
+        Activity::default()
+    }
+
     /// With what it is started and stopped. [`Group::Leader`] unless told otherwise, as in controller-runtime.
     fn group(&self) -> Group {
         Group::Leader
+    }
+}
+
+/// What a [`Runnable`] has done and has to do, as of one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// How often it has done something: grows with each piece of work that was begun.
+    pub done: u64,
+    /// How much waits to be done at once, or is being done. What is to be done at a later time does not count.
+    pub at_hand: usize,
+}
+
+impl std::iter::Sum for Activity {
+    fn sum<I: Iterator<Item = Self>>(activities: I) -> Self {
+        activities.fold(Self::default(), |sum, one| Self {
+            done: sum.done.wrapping_add(one.done),
+            at_hand: sum.at_hand.saturating_add(one.at_hand),
+        })
     }
 }
 

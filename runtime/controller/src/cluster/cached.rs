@@ -6,11 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube_core::ApiResource;
-use kubewire_indexer::{IndexConflict, IndexFunc, Indexers, LabelSelector, Lister, Object};
+use kubewire_indexer::{IndexConflict, IndexFunc, Indexers, Lister, Object, ObjectKey};
 use kubewire_informer::{
     AddIndexersError, CacheSync, Hindrance, Informer, InformerPhase, InformerStatus, Stopped, WaitForVersionError,
 };
 use parking_lot::Mutex;
+
+use super::list_query::ListQuery;
+use super::owner_index::{OWNER_INDEX, controlling_owner};
 
 /// The objects of one type that a [`Cache`](crate::Cache) keeps: to be read, to be given handlers, to be indexed. Cloning
 /// gives another handle.
@@ -69,7 +72,9 @@ pub enum ReadError {
         namespace: String,
     },
     /// There is no such index.
-    #[error("there is no index {index:?} of {resource}: add it by `add_index`")]
+    #[error(
+        "there is no index {index:?} of {resource}: add it by `add_index`, or by `indexed_by_owner` for `owned_by`"
+    )]
     UnknownIndex {
         /// The resource.
         resource: String,
@@ -90,50 +95,6 @@ pub enum ReadError {
     Server(#[source] kubewire_listwatch::BoxError),
 }
 
-/// Which objects to list. All, unless something is said; of several things all must hold.
-#[derive(Clone, Debug)]
-#[must_use = "a query does nothing by itself"]
-pub struct ListQuery {
-    pub(super) namespace: String,
-    pub(super) labels: LabelSelector,
-    pub(super) indexed: Vec<(String, String)>,
-    pub(super) limit: usize,
-}
-
-impl ListQuery {
-    /// All objects.
-    pub fn all() -> Self {
-        Self { namespace: String::new(), labels: LabelSelector::everything(), indexed: Vec::new(), limit: usize::MAX }
-    }
-
-    /// Those of one namespace; of all where it is empty.
-    pub fn namespace(self, namespace: impl Into<String>) -> Self {
-        Self { namespace: namespace.into(), ..self }
-    }
-
-    /// Those with such labels.
-    pub fn labels(self, selector: LabelSelector) -> Self {
-        Self { labels: selector, ..self }
-    }
-
-    /// Those that an index files under this value. More than once: under all of these.
-    pub fn by_index(mut self, index: impl Into<String>, value: impl Into<String>) -> Self {
-        self.indexed.push((index.into(), value.into()));
-        self
-    }
-
-    /// At most so many of those that are meant, whichever. There are no pages: a cache is read at once.
-    pub fn limit(self, limit: usize) -> Self {
-        Self { limit, ..self }
-    }
-}
-
-impl Default for ListQuery {
-    fn default() -> Self {
-        Self::all()
-    }
-}
-
 impl<O: Object> Cached<O> {
     pub(super) fn new(resource: ApiResource, is_namespaced: bool, informers: Vec<(String, Informer<O>)>) -> Self {
         let member = |(namespace, informer): (String, Informer<O>)| {
@@ -149,6 +110,11 @@ impl<O: Object> Cached<O> {
     /// What is watched.
     pub fn resource(&self) -> &ApiResource {
         &self.shared.resource
+    }
+
+    /// Whether its objects live in namespaces.
+    pub fn is_namespaced(&self) -> bool {
+        self.shared.is_namespaced
     }
 
     fn name(&self) -> String {
@@ -172,6 +138,14 @@ impl<O: Object> Cached<O> {
         let member = self.member(namespace)?;
         self.check_synced(member)?;
         Ok(member.lister.get(&(namespace, name)))
+    }
+
+    /// [`get`](Self::get) by the key of the object, such as a [`Request`](crate::Request).
+    ///
+    /// # Errors
+    /// As of [`get`](Self::get).
+    pub fn get_by_key(&self, key: &ObjectKey) -> Result<Option<O>, ReadError> {
+        self.get(key.namespace(), key.name())
     }
 
     /// The objects that are meant, in no order; those of each informer as of one moment.
@@ -264,6 +238,34 @@ impl<O: Object> Cached<O> {
             // A conflict is what was asked for.
             Ok(()) | Err(_) => Ok(()),
         }
+    }
+
+    /// With [`OWNER_INDEX`], for [`ListQuery::owned_by`]; several may ask for it. See [`controlling_owner`] for its cost.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// use std::sync::Arc;
+    /// use k8s_openapi::api::apps::v1::ReplicaSet;
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kubewire_apiserver::ApiServer;
+    /// use kubewire_controller::{Cached, Cluster, ListQuery, ReadError};
+    ///
+    /// fn pods_of(set: &ReplicaSet, pods: &Cached<Arc<Pod>>) -> Result<Vec<Arc<Pod>>, ReadError> {
+    ///     pods.list(&ListQuery::all().owned_by(set))
+    /// }
+    ///
+    /// let cluster = Cluster::new("cluster", ApiServer::start().await.client());
+    /// let pods = cluster.cache().watch::<Arc<Pod>>()?.indexed_by_owner()?;
+    /// # let _ = (pods_of, pods);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The cache has stopped.
+    pub fn indexed_by_owner(self) -> Result<Self, Stopped> {
+        self.add_index_if_absent(OWNER_INDEX, controlling_owner())?;
+        Ok(self)
     }
 
     /// Waits until what was written is read: until the cache has taken in all that the server sent up to this version. With

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kube_client::Client;
+use kubewire_informer::{HandlerStatus, InformerStatus};
 
 use super::cache::Cache;
 use super::cache_options::CacheOptions;
 use super::reader::Reader;
 use super::rest_mapper::RestMapper;
-use crate::{BoxError, Group, RunContext, Runnable};
+use crate::{Activity, BoxError, Group, RunContext, Runnable};
 
 /// One cluster: its client, a cache of it, a mapper. Nothing in it assumes that there is only one: further ones are added to a
 /// manager as [`Runnable`]s, and synced before anything that may read them. Cloning gives another handle.
@@ -99,6 +100,13 @@ impl Cluster {
     }
 }
 
+impl From<Client> for Cluster {
+    /// The one cluster of a program, named so, whose cache has the default options.
+    fn from(client: Client) -> Self {
+        Self::new("cluster", client)
+    }
+}
+
 impl Runnable for Cluster {
     fn name(&self) -> &str {
         &self.shared.name
@@ -123,9 +131,23 @@ impl Runnable for Cluster {
         })
     }
 
+    /// What its handlers were told, and what has come from the server and they were not told yet.
+    fn activity(&self) -> Activity {
+        self.cache().status().iter().map(activity_of).sum()
+    }
+
     fn group(&self) -> Group {
         Group::Caches
     }
+}
+
+fn activity_of(informer: &InformerStatus) -> Activity {
+    let of_handler = |handler: &HandlerStatus| Activity {
+        done: handler.told,
+        at_hand: handler.backlog + usize::from(handler.busy_for.is_some()),
+    };
+    let of_handlers: Activity = informer.handlers.iter().map(of_handler).sum();
+    Activity { at_hand: of_handlers.at_hand.saturating_add(informer.pending), ..of_handlers }
 }
 
 impl fmt::Debug for Cluster {

@@ -10,7 +10,8 @@ use kubewire_listwatch::{Decode, DecodeOptions, Json, ListWatch, Represented, li
 
 use super::cache::is_namespaced;
 use super::cache_options::Unwatched;
-use super::cached::{Cached, ListQuery, ReadError};
+use super::cached::{Cached, ReadError};
+use super::list_query::ListQuery;
 use crate::Cache;
 
 /// Reads objects in the representation that is asked for: from the [`Cache`] where they are watched, and as

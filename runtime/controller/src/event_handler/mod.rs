@@ -5,6 +5,8 @@ mod for_owner;
 mod funcs;
 mod map;
 
+use std::collections::HashSet;
+
 use crate::event::Event;
 use crate::request::{Request, RequestKey};
 use crate::request_queue::Enqueue;
@@ -53,12 +55,23 @@ where
     }
 }
 
+/// Up to so many requests a look at those before each costs less than a set of them.
+const FEW: usize = 8;
+
 /// Adds each of some requests once, in order.
 fn add_distinct<R: RequestKey>(requests: Vec<R>, queue: &Enqueue<'_, R>) {
-    // There are few.
-    for (n, request) in requests.iter().enumerate() {
-        if !requests[..n].contains(request) {
-            queue.add(request.clone());
+    if requests.len() <= FEW {
+        for (n, request) in requests.iter().enumerate() {
+            if !requests[..n].contains(request) {
+                queue.add(request.clone());
+            }
+        }
+        return;
+    }
+    let mut seen = HashSet::with_capacity(requests.len());
+    for request in requests {
+        if seen.insert(request.clone()) {
+            queue.add(request);
         }
     }
 }

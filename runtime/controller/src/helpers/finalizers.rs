@@ -1,14 +1,20 @@
 //! Finalizers: what must be done before an object may go.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Debug};
 
 use futures::future::BoxFuture;
+use kube_client::Api;
 use kube_core::Resource;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
+use super::api_errors::ignore_not_found;
+use super::merge_from::PatchError;
+use super::patches::patch_object;
 use crate::BoxError;
 
-/// Adds a finalizer to an object. True where it was not there.
+/// Adds a finalizer to an object here, and writes nothing; [`ensure_finalizer`] does. True where it was not there.
 pub fn add_finalizer(object: &mut impl Resource, finalizer: &str) -> bool {
     if contains_finalizer(object, finalizer) {
         return false;
@@ -17,7 +23,8 @@ pub fn add_finalizer(object: &mut impl Resource, finalizer: &str) -> bool {
     true
 }
 
-/// Takes a finalizer from an object, as often as it stands there. True where it did.
+/// Takes a finalizer from an object here, as often as it stands there, and writes nothing; [`release_finalizer`] does. True
+/// where it did.
 pub fn remove_finalizer(object: &mut impl Resource, finalizer: &str) -> bool {
     let Some(finalizers) = &mut object.meta_mut().finalizers else { return false };
     let before = finalizers.len();
@@ -28,6 +35,66 @@ pub fn remove_finalizer(object: &mut impl Resource, finalizer: &str) -> bool {
 /// Whether an object has a finalizer.
 pub fn contains_finalizer(object: &impl Resource, finalizer: &str) -> bool {
     object.meta().finalizers.iter().flatten().any(|other| other == finalizer)
+}
+
+/// Writes a finalizer into an object, unless it is there, or the object is being deleted, where a server takes no new one.
+/// Gives back the object as the server has it now, where it was written. To be called before anything is made that the
+/// finalizer has to clean up.
+///
+/// Cost: nothing where it is there; else one patch, which names the version of `object`: the server refuses it with a
+/// [conflict](PatchError::is_conflict) where somebody has written since, as a list is replaced as a whole. Answer that as an
+/// error, and the reconciler is called again. Cancel-safe: the patch is sent or not.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube_client::Api;
+/// use kubewire_controller::{PatchError, ensure_finalizer, release_finalizer};
+///
+/// const FINALIZER: &str = "example.com/database";
+///
+/// async fn reconcile(configs: &Api<ConfigMap>, config: &ConfigMap) -> Result<(), PatchError> {
+///     if config.metadata.deletion_timestamp.is_some() {
+///         // … drop the database …
+///         release_finalizer(configs, config, FINALIZER).await?;
+///         return Ok(());
+///     }
+///     ensure_finalizer(configs, config, FINALIZER).await?;
+///     // … make the database …
+///     Ok(())
+/// }
+/// # let _ = reconcile;
+/// ```
+///
+/// # Errors
+/// See [`PatchError`].
+pub async fn ensure_finalizer<K>(api: &Api<K>, object: &K, finalizer: &str) -> Result<Option<K>, PatchError>
+where
+    K: Resource + Clone + Debug + Serialize + DeserializeOwned,
+{
+    if object.meta().deletion_timestamp.is_some() || contains_finalizer(object, finalizer) {
+        return Ok(None);
+    }
+    patch_object(api, object, |object| _ = add_finalizer(object, finalizer)).await
+}
+
+/// Takes a finalizer from an object and writes that, where it is there: the object may go then. Gives back the object as the
+/// server has it, or had it last, where it was written; nothing where the object is gone already.
+///
+/// Cost and conflicts as with [`ensure_finalizer`]. Cancel-safe: the patch is sent or not.
+///
+/// # Errors
+/// See [`PatchError`].
+pub async fn release_finalizer<K>(api: &Api<K>, object: &K, finalizer: &str) -> Result<Option<K>, PatchError>
+where
+    K: Resource + Clone + Debug + Serialize + DeserializeOwned,
+{
+    if !contains_finalizer(object, finalizer) {
+        return Ok(None);
+    }
+    match patch_object(api, object, |object| _ = remove_finalizer(object, finalizer)).await {
+        Err(PatchError::Server(error)) => ignore_not_found(Err(error)).map(Option::flatten).map_err(Into::into),
+        written => written,
+    }
 }
 
 /// Does what must be done before an object may go.
@@ -161,7 +228,7 @@ impl<K: Resource + 'static> Default for Finalizers<K> {
     }
 }
 
-impl<K> fmt::Debug for Finalizers<K> {
+impl<K> Debug for Finalizers<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.finalizers.keys()).finish()
     }

@@ -5,7 +5,7 @@ use kube_client::api::{Patch, PatchParams};
 use kube_core::Resource;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Makes JSON merge patches of how an object differs from what it was; as controller-runtime's `MergeFrom`. Lists are replaced
 /// as a whole, as JSON merge patches have it.
@@ -50,6 +50,13 @@ pub enum PatchError {
     Server(#[from] kube_client::Error),
 }
 
+impl PatchError {
+    /// Whether somebody else has written meanwhile: look again, and try again.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Server(kube_client::Error::Api(status)) if status.is_conflict())
+    }
+}
+
 impl MergeFrom {
     /// From this state.
     ///
@@ -78,6 +85,33 @@ impl MergeFrom {
         }
         Ok(Some(patch))
     }
+
+    /// Writes how the status of this state differs from what it was, by a merge patch of the `status` subresource; nothing
+    /// where it does not. Gives back the object as the server has it now, where it was written. What differs beside the
+    /// status is left out. [`patch_status`](crate::patch_status) does so of a status alone.
+    ///
+    /// Cancel-safe: the patch is sent or not.
+    ///
+    /// # Errors
+    /// As of [`patch`](Self::patch), and of the server: a conflict, where somebody else has written what is
+    /// [locked](Self::optimistic_lock).
+    pub async fn patch_status<K>(&self, api: &Api<K>, after: &K) -> Result<Option<K>, PatchError>
+    where
+        K: Resource + Serialize + DeserializeOwned,
+    {
+        let Some(mut patch) = self.patch(after)? else { return Ok(None) };
+        let Some(status) = patch.get_mut("status").map(Value::take) else { return Ok(None) };
+        let mut only_status = json!({ "status": status });
+        if self.lock {
+            only_status["metadata"]["resourceVersion"] = patch["metadata"]["resourceVersion"].take();
+        }
+        let name = name_of(after)?;
+        Ok(Some(api.patch_status(name, &PatchParams::default(), &Patch::Merge(only_status)).await?))
+    }
+}
+
+pub(super) fn name_of(object: &impl Resource) -> Result<&str, PatchError> {
+    object.meta().name.as_deref().filter(|name| !name.is_empty()).ok_or(PatchError::NoName)
 }
 
 /// PURE. The merge patch that makes one value of another; `None` where there is nothing to do. A null in `after` cannot be
@@ -96,34 +130,10 @@ pub(super) fn difference(before: &Value, after: &Value) -> Option<Value> {
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
-/// Writes how the status of an object differs from what it was, by a merge patch of its `status` subresource; nothing where it
-/// does not. Gives back the object as the server has it now, where it was written.
-///
-/// With [`MergeFrom::optimistic_lock`] it fails with a conflict where somebody else has written since. What differs beside the
-/// status is left out. Cancel-safe: the patch is sent or not.
-///
-/// # Errors
-/// See [`PatchError`].
-pub async fn patch_status<K>(api: &Api<K>, before: &MergeFrom, after: &K) -> Result<Option<K>, PatchError>
-where
-    K: Resource + Serialize + DeserializeOwned,
-{
-    let Some(mut patch) = before.patch(after)? else { return Ok(None) };
-    let Some(status) = patch.get_mut("status").map(Value::take) else { return Ok(None) };
-    let mut only_status = serde_json::json!({ "status": status });
-    if before.lock {
-        only_status["metadata"]["resourceVersion"] = patch["metadata"]["resourceVersion"].take();
-    }
-    let name = after.meta().name.as_deref().ok_or(PatchError::NoName)?;
-    Ok(Some(api.patch_status(name, &PatchParams::default(), &Patch::Merge(only_status)).await?))
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-    use serde_json::json;
-
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_difference_names_what_changed_what_came_and_what_went() {

@@ -1,10 +1,10 @@
-//! kubewire-leaderelection's elector as a manager's.
+//! kubewire-leaderelection's elector decides who leads of the replicas of a manager.
 
 use futures::future::BoxFuture;
-use kubewire_leaderelection::Elector as LeaseElector;
+use kubewire_leaderelection::Elector;
 use tokio_util::sync::CancellationToken;
 
-use super::elector::{Elector, OnElected};
+use super::leader_election::{LeaderElection, OnElected};
 use crate::BoxError;
 
 /// Contends once: a lease that is lost ends the manager. It is given up after the stop as the elector was
@@ -33,11 +33,11 @@ use crate::BoxError;
 /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-impl Elector for LeaseElector {
+impl LeaderElection for Elector {
     fn run(&self, stop: CancellationToken, elected: OnElected) -> BoxFuture<'_, Result<(), BoxError>> {
         Box::pin(async move {
             let leadership = self.leadership();
-            let run = LeaseElector::run(self, stop);
+            let run = Elector::run(self, stop);
             tokio::pin!(run);
             tokio::select! {
                 biased;

@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use kube_client::Client;
 use kubewire_events::Recorder;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -12,9 +15,10 @@ use super::event_writing::EventWriting;
 use super::manager_options::ManagerOptions;
 use super::run_error::{AddError, Ended, RunError};
 use super::runnable_groups::RunnableGroups;
+use super::running_manager::RunningManager;
 use crate::{
-    BoxError, Cluster, ControllerDefaults, ControllerHost, ControllerMetrics, GroupKind, HealthChecks, HealthServer,
-    MetricsRegistry, MetricsServer, Runnable,
+    BoxError, Cache, Cluster, ControllerDefaults, ControllerHost, ControllerMetrics, GroupKind, HealthChecks,
+    HealthServer, MetricsRegistry, MetricsServer, Runnable,
 };
 
 /// Runs controllers over a cluster: [`RunnableGroups`] with a [`Cluster`], checks, metrics, and the servers of both. Whoever
@@ -34,28 +38,24 @@ use crate::{
 /// use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::Pod;
 /// use kubewire_apiserver::ApiServer;
-/// use kubewire_controller::{Cluster, Manager, ManagerOptions};
+/// use kubewire_controller::{Manager, ManagerOptions};
 /// use tokio_util::sync::CancellationToken;
 ///
 /// let server = ApiServer::builder().pods(2).start().await?;
-/// let cluster = Cluster::new("cluster", server.client());
 /// let options = ManagerOptions::new()
 ///     .health_address(([127, 0, 0, 1], 0).into())
 ///     .metrics_address(([127, 0, 0, 1], 0).into());
-/// let manager = Manager::new(cluster, options);
-/// let pods = manager.cluster().cache().watch::<Arc<Pod>>()?;
+/// let manager = Manager::new(server.client(), options);
+/// let pods = manager.cache().watch::<Arc<Pod>>()?;
 /// manager.add(Worker)?;
 ///
 /// let stop = CancellationToken::new(); // or kubewire_controller::stop_on_signal()?
-/// let running = tokio::spawn({
-///     let (manager, stop) = (manager.clone(), stop.clone());
-///     async move { manager.run(stop).await }
-/// });
+/// let running = manager.spawn(stop); // or manager.run(stop).await
 /// manager.synced().await?;
 /// assert!(pods.has_synced());
 /// assert!(manager.readyz().run("readyz", "").await.0);
-/// stop.cancel();
-/// running.await??;
+/// assert!(manager.health_bound().is_some());
+/// running.stop().await?;
 /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -85,8 +85,10 @@ struct Shared {
 pub struct NameTaken(pub String);
 
 impl Manager {
-    /// A manager of this cluster, which it runs. Nothing is started, and no port is opened, before [`run`](Self::run).
-    pub fn new(cluster: Cluster, options: ManagerOptions) -> Self {
+    /// A manager of this cluster, which it runs; a client will do where nothing is to be said about its cache. Nothing is
+    /// started, and no port is opened, before [`run`](Self::run).
+    pub fn new(cluster: impl Into<Cluster>, options: ManagerOptions) -> Self {
+        let cluster = cluster.into();
         let groups = RunnableGroups::with(options.elector.clone())
             .grace_period(options.grace_period)
             .cancel_period(options.cancel_period);
@@ -138,6 +140,16 @@ impl Manager {
         &self.shared.cluster
     }
 
+    /// The client of the cluster.
+    pub fn client(&self) -> &Client {
+        self.cluster().client()
+    }
+
+    /// What is kept of the cluster.
+    pub fn cache(&self) -> &Cache {
+        self.cluster().cache()
+    }
+
     /// The metrics; there also where nobody serves them.
     pub fn metrics(&self) -> &MetricsRegistry {
         &self.shared.metrics
@@ -161,6 +173,16 @@ impl Manager {
     /// The server of the checks; it runs only where an address was given.
     pub fn health_server(&self) -> &HealthServer {
         &self.shared.health
+    }
+
+    /// Where the checks are served, once they are: another port than that of the options where that was 0.
+    pub fn health_bound(&self) -> Option<SocketAddr> {
+        self.shared.health.bound()
+    }
+
+    /// Where the metrics are served, once they are: another port than that of the options where that was 0.
+    pub fn metrics_bound(&self) -> Option<SocketAddr> {
+        self.metrics_server()?.bound()
     }
 
     /// What runs.
@@ -206,6 +228,15 @@ impl Manager {
         self.shared.groups.run(stop).await
     }
 
+    /// [Runs](Self::run) all of it in a task, until `stop` is cancelled or the answer is [stopped](RunningManager::stop) or
+    /// dropped.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn spawn(&self, stop: CancellationToken) -> RunningManager {
+        RunningManager::of(self, &stop)
+    }
+
     /// See [`RunnableGroups::started`].
     ///
     /// # Errors
@@ -228,6 +259,38 @@ impl Manager {
     /// It ended before.
     pub async fn synced(&self) -> Result<(), Ended> {
         self.shared.groups.synced().await
+    }
+
+    /// See [`RunnableGroups::wait_idle`].
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build()?.block_on(async {
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kubewire_apiserver::ApiServer;
+    /// use kubewire_controller::{Attempt, Controller, Manager, ManagerOptions, Outcome, Request};
+    /// use tokio_util::sync::CancellationToken;
+    ///
+    /// let server = ApiServer::builder().pods(3).start().await?;
+    /// let manager = Manager::new(server.client(), ManagerOptions::new());
+    /// let pods = manager.cache().watch::<Arc<Pod>>()?;
+    /// Controller::builder().for_(&pods).complete(&manager, |_: Request, _: Attempt| async {
+    ///     Ok::<_, std::io::Error>(Outcome::Done)
+    /// })?;
+    /// let running = manager.spawn(CancellationToken::new());
+    /// manager.wait_idle(Duration::from_millis(1)).await?;
+    /// let metrics = manager.metrics().text()?;
+    /// assert!(metrics.contains(r#"controller_runtime_reconcile_total{controller="pod",result="success"} 3"#));
+    /// running.stop().await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// It ended before.
+    pub async fn wait_idle(&self, quiet: Duration) -> Result<(), Ended> {
+        self.shared.groups.wait_idle(quiet).await
     }
 
     /// See [`RunnableGroups::ended`].

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::elector::Elector;
+use super::leader_election::LeaderElection;
 use super::runnable_groups::{CANCEL_PERIOD, GRACE_PERIOD};
 use crate::{ControllerDefaults, GroupKind, MetricsRegistry, TokenAccess};
 
@@ -23,7 +23,7 @@ pub struct ManagerOptions {
     pub(super) metrics_access: Option<TokenAccess>,
     #[cfg(feature = "rustls-tls")]
     pub(super) metrics_tls: Option<crate::ReloadingCertificate>,
-    pub(super) elector: Option<Arc<dyn Elector>>,
+    pub(super) elector: Option<Arc<dyn LeaderElection>>,
     pub(super) controllers: ControllerDefaults,
     pub(super) concurrency: HashMap<GroupKind, usize>,
     pub(super) grace_period: Option<Duration>,
@@ -92,7 +92,7 @@ impl ManagerOptions {
     }
 
     /// Decides which of several replicas leads. Default: this one does.
-    pub fn elector(self, elector: impl Elector) -> Self {
+    pub fn elector(self, elector: impl LeaderElection) -> Self {
         Self { elector: Some(Arc::new(elector)), ..self }
     }
 

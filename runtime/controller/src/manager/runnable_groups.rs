@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::driver::Driver;
 use super::stages::{Event, MemberId, Stages};
-use crate::{AddError, Elector, Ended, Failure, RunError, Runnable};
+use crate::{Activity, AddError, Ended, Failure, LeaderElection, RunError, Runnable};
 
 /// What runs: [`Runnable`]s in [`Group`](crate::Group)s, started and stopped in the documented order, within bounded time.
 /// A [`Manager`](crate::Manager) is this with a cluster and servers. Cloning gives another handle.
@@ -86,7 +87,7 @@ pub(super) struct Settings {
     /// `None` is endless.
     pub(super) grace_period: Option<Duration>,
     pub(super) cancel_period: Duration,
-    pub(super) elector: Option<Arc<dyn Elector>>,
+    pub(super) elector: Option<Arc<dyn LeaderElection>>,
 }
 
 pub(super) struct State {
@@ -107,11 +108,11 @@ impl RunnableGroups {
     }
 
     /// What belongs to the leader runs when this elector says so.
-    pub fn with_elector(elector: impl Elector) -> Self {
+    pub fn with_elector(elector: impl LeaderElection) -> Self {
         Self::with(Some(Arc::new(elector)))
     }
 
-    pub(crate) fn with(elector: Option<Arc<dyn Elector>>) -> Self {
+    pub(crate) fn with(elector: Option<Arc<dyn LeaderElection>>) -> Self {
         let stages = Stages::new(elector.is_some());
         let settings = Settings { grace_period: Some(GRACE_PERIOD), cancel_period: CANCEL_PERIOD, elector };
         Self {
@@ -217,6 +218,46 @@ impl RunnableGroups {
     /// It ended before.
     pub async fn synced(&self) -> Result<(), Ended> {
         self.wait(&self.shared.synced).await
+    }
+
+    /// Waits until all was [ready](Self::synced) and then nothing had anything to do for as long as `quiet`: no event waited
+    /// for a handler, no request for a worker, and nothing was begun meanwhile. For tests, in place of a sleep of some length;
+    /// on paused time a millisecond of quiet will do. Cancel-safe.
+    ///
+    /// What it cannot see: an event that the server has not sent yet, so `quiet` has to be longer than a server takes, or
+    /// wait for what you wrote by [`Cached::wait_for_version`](crate::Cached::wait_for_version) before; a request that is to
+    /// come back at a later time, after a failure too; and [`Runnable`]s that tell no [activity](Runnable::activity). Where
+    /// something is always at hand, it waits for ever: put a time-out around it.
+    ///
+    /// # Errors
+    /// It ended before.
+    pub async fn wait_idle(&self, quiet: Duration) -> Result<(), Ended> {
+        self.synced().await?;
+        let mut before = self.activity();
+        loop {
+            tokio::select! {
+                biased;
+                () = self.shared.ended.cancelled() => return Err(Ended),
+                () = sleep(quiet) => {}
+            }
+            let now = self.activity();
+            if before == now && now.at_hand == 0 {
+                return Ok(());
+            }
+            before = now;
+        }
+    }
+
+    /// What all that runs has done and has to do, in the order in which it was added: so what goes from a cache to a
+    /// controller while this looks is seen there.
+    fn activity(&self) -> Activity {
+        let mut members: Vec<_> = {
+            let state = self.shared.state.lock();
+            state.members.iter().map(|(id, member)| (*id, Arc::clone(member))).collect()
+        };
+        // Asked without the lock: they are the user's.
+        members.sort_by_key(|(id, _)| *id);
+        members.iter().map(|(_, member)| member.activity()).sum()
     }
 
     /// Waits until everything has ended, also where it was never started and is dropped. Cancel-safe.

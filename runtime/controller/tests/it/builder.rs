@@ -1,13 +1,16 @@
 //! What a builder makes of what is said, and what it refuses.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::ReplicaSet;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Node, Pod, Secret};
+use kube_core::{DynamicObject, PartialObjectMeta};
 use kubewire_apiserver::ApiServer;
 use kubewire_controller::{
     Attempt, BoxError, BuildError, Builder, Channel, Controller, ControllerDefaults, ControllerHost, ControllerMetrics,
-    ControllerOptions, EnqueueRequestForObject, Event, GroupKind, Outcome, Request, Runnable, map, watched,
+    ControllerOptions, EnqueueRequestForObject, Event, GenerationChanged, GroupKind, ListQuery, Manager,
+    ManagerOptions, Outcome, Request, Runnable, map, watched,
 };
 use kubewire_indexer::{Id, Meta};
 use kubewire_informer::{FactoryOptions, Informer, SharedInformerFactory};
@@ -226,4 +229,69 @@ async fn predicates_for_all_are_asked_before_those_of_a_watch_and_do_not_concern
     assert_eq!(lines, ["a", "message"]);
     running.stop().await;
     drop(started);
+}
+
+#[tokio::test(start_paused = true)]
+async fn metadata_alone_serves_for_owns_and_watches() {
+    type Metadata<K> = Arc<PartialObjectMeta<K>>;
+    let server = ApiServer::start().await;
+    let manager = Manager::new(server.client(), ManagerOptions::new());
+    let sets = manager.cache().watch::<Metadata<ReplicaSet>>().unwrap();
+    let pods = manager.cache().watch::<Metadata<Pod>>().unwrap().indexed_by_owner().unwrap();
+    let secrets = manager.cache().watch::<Metadata<Secret>>().unwrap();
+    let seen = Diary::default();
+    let of_secret = map(|secret: &Metadata<Secret>| [request(secret.label("set").unwrap_or_default())]);
+    let controller = Controller::builder()
+        .for_(&sets)
+        .owns(&pods)
+        .watches(&secrets, of_secret)
+        .complete(&manager, writes(&seen))
+        .unwrap();
+    assert_eq!(controller.name(), "replicaset");
+    let running = manager.spawn(CancellationToken::new());
+    let idle = || manager.wait_idle(Duration::from_millis(1));
+    idle().await.unwrap();
+
+    let set = server.create("apps/v1/replicasets", json!({"metadata": {"name": "a", "namespace": "default"}})).unwrap();
+    idle().await.unwrap();
+    let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "b", "uid": set["metadata"]["uid"], "controller": true});
+    let pod = json!({"metadata": {"name": "p", "namespace": "default", "ownerReferences": [owner]},
+        "spec": {"containers": [{"name": "main", "image": "x"}]}});
+    server.create("pods", pod).unwrap();
+    idle().await.unwrap();
+    let secret =
+        json!({"metadata": {"name": "s", "namespace": "default", "labels": {"set": "c"}}, "data": {"k": "dg=="}});
+    server.create("secrets", secret).unwrap();
+    idle().await.unwrap();
+    assert_eq!(seen.lines(), ["a", "b", "c"]);
+    // What it owns, in a line; and the kind is known of each.
+    let set = sets.get("default", "a").unwrap().unwrap();
+    assert_eq!(pods.list(&ListQuery::all().owned_by(&*set)).unwrap().len(), 1);
+    assert_eq!(sets.resource().kind, "ReplicaSet");
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_known_at_run_time_names_its_controller_and_its_objects_are_owners() {
+    let server = ApiServer::start().await;
+    let manager = Manager::new(server.client(), ManagerOptions::new());
+    let mapping = manager.cluster().mapper().kind("apps", "ReplicaSet").await.unwrap();
+    let sets = manager.cache().watch_dynamic::<Arc<DynamicObject>>(&mapping).unwrap();
+    let pods = manager.cache().watch::<Arc<Pod>>().unwrap();
+    let seen = Diary::default();
+    let builder = Controller::builder().for_dynamic(watched(&sets).when(GenerationChanged)).owns(&pods);
+    assert_eq!(builder.complete(&manager, writes(&seen)).unwrap().name(), "replicaset");
+    let (_, by_hand, _) = informers(&server);
+    let error = Controller::builder().for_dynamic(&by_hand).build(nothing).unwrap_err();
+    assert_eq!(error, BuildError::UnknownKind);
+
+    let running = manager.spawn(CancellationToken::new());
+    manager.synced().await.unwrap();
+    let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "b", "uid": "u", "controller": true});
+    let pod = json!({"metadata": {"name": "p", "namespace": "default", "ownerReferences": [owner]},
+        "spec": {"containers": [{"name": "main", "image": "x"}]}});
+    server.create("pods", pod).unwrap();
+    manager.wait_idle(Duration::from_millis(1)).await.unwrap();
+    assert_eq!(seen.lines(), ["b"]);
+    running.stop().await.unwrap();
 }

@@ -2,6 +2,7 @@
 //! process of its own.
 
 mod builder;
+mod hostile;
 mod reconcile;
 #[cfg(unix)]
 mod signals;

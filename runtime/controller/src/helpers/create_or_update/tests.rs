@@ -7,7 +7,7 @@ use kubewire_apiserver::{ApiServer, Fault, Verb};
 use serde_json::json;
 
 use super::*;
-use crate::{MergeFrom, patch_status};
+use crate::{MergeFrom, ensure_finalizer, patch_object, patch_status, release_finalizer};
 
 fn deployment() -> Deployment {
     serde_json::from_value(json!({"metadata": {"name": "web", "namespace": "default"}})).unwrap()
@@ -120,23 +120,79 @@ async fn a_status_is_patched_where_it_differs_and_with_a_lock_only_over_what_was
     writes(&server);
     let before = MergeFrom::new(&read).unwrap();
     let mut after = read.clone();
-    assert!(patch_status(&api, &before, &after).await.unwrap().is_none());
+    assert!(before.patch_status(&api, &after).await.unwrap().is_none());
     after.spec.replicas = Some(7);
-    assert!(patch_status(&api, &before, &after).await.unwrap().is_none(), "no difference of the status");
+    assert!(before.patch_status(&api, &after).await.unwrap().is_none(), "no difference of the status");
     assert_eq!(writes(&server), []);
     ready(1)(&mut after).unwrap();
-    let written = patch_status(&api, &before, &after).await.unwrap().unwrap();
+    let written = before.patch_status(&api, &after).await.unwrap().unwrap();
     assert_eq!((written.spec.replicas, written.status.unwrap().ready_replicas), (Some(1), Some(1)));
 
     // What was read first is old by now.
     let locked = MergeFrom::new(&read).unwrap().optimistic_lock();
     ready(2)(&mut after).unwrap();
-    let error = patch_status(&api, &locked, &after).await.unwrap_err();
-    assert!(
-        matches!(&error, crate::PatchError::Server(kube_client::Error::Api(status)) if status.code == 409),
-        "{error}"
-    );
-    assert!(patch_status(&api, &before, &after).await.unwrap().is_some(), "without a lock it is written");
+    let error = locked.patch_status(&api, &after).await.unwrap_err();
+    assert!(error.is_conflict(), "{error}");
+    assert!(before.patch_status(&api, &after).await.unwrap().is_some(), "without a lock it is written");
     let unversioned = MergeFrom::new(&deployment()).unwrap().optimistic_lock();
-    assert!(matches!(patch_status(&api, &unversioned, &after).await, Err(crate::PatchError::NoVersion)));
+    assert!(matches!(unversioned.patch_status(&api, &after).await, Err(crate::PatchError::NoVersion)));
+}
+
+#[tokio::test]
+async fn a_status_by_itself_is_patched_where_it_differs() {
+    let server = ApiServer::start().await;
+    let api: Api<Deployment> = Api::default_namespaced(server.client());
+    let (read, _) = create_or_update(&api, deployment(), replicas(1)).await.unwrap();
+    writes(&server);
+    let mut wanted = read.clone();
+    ready(1)(&mut wanted).unwrap();
+    let status = wanted.status.unwrap();
+    let mut changed = read.clone();
+    changed.spec.replicas = Some(7);
+    let written = patch_status(&api, &changed, &status).await.unwrap().unwrap();
+    assert_eq!((written.spec.replicas, written.status.clone().unwrap().ready_replicas), (Some(1), Some(1)));
+    assert_eq!(writes(&server).len(), 1);
+    assert!(patch_status(&api, &written, &status).await.unwrap().is_none());
+    assert_eq!(writes(&server), []);
+    let error = patch_status(&api, &Deployment::default(), &status).await.unwrap_err();
+    assert!(matches!(error, crate::PatchError::NoName), "{error}");
+}
+
+#[tokio::test]
+async fn what_a_function_changes_is_written_unless_somebody_else_has_written_since() {
+    let server = ApiServer::start().await;
+    let api: Api<Deployment> = Api::default_namespaced(server.client());
+    let (read, _) = create_or_update(&api, deployment(), replicas(1)).await.unwrap();
+    writes(&server);
+    assert!(patch_object(&api, &read, |_| {}).await.unwrap().is_none());
+    assert_eq!(writes(&server), []);
+    let scaled = patch_object(&api, &read, |deployment| deployment.spec.replicas = Some(2)).await.unwrap().unwrap();
+    assert_eq!(scaled.spec.replicas, Some(2));
+    let error = patch_object(&api, &read, |deployment| deployment.spec.replicas = Some(3)).await.unwrap_err();
+    assert!(error.is_conflict(), "{error}");
+}
+
+#[tokio::test]
+async fn a_finalizer_is_written_once_and_over_nobody_and_released_also_where_the_object_is_gone() {
+    let server = ApiServer::start().await;
+    let api: Api<Deployment> = Api::default_namespaced(server.client());
+    let (read, _) = create_or_update(&api, deployment(), replicas(1)).await.unwrap();
+    writes(&server);
+    let with = ensure_finalizer(&api, &read, "x/a").await.unwrap().unwrap();
+    assert_eq!(with.metadata.finalizers.as_deref().unwrap(), ["x/a"]);
+    assert!(ensure_finalizer(&api, &with, "x/a").await.unwrap().is_none());
+    assert_eq!(writes(&server).len(), 1);
+    // The list that was read first knows nothing of the other one.
+    let error = ensure_finalizer(&api, &read, "x/b").await.unwrap_err();
+    assert!(error.is_conflict(), "{error}");
+
+    assert!(release_finalizer(&api, &read, "x/a").await.unwrap().is_none(), "it is not there: nothing is written");
+    api.delete(with.metadata.name.as_deref().unwrap(), &Default::default()).await.unwrap();
+    let deleted = api.get(with.metadata.name.as_deref().unwrap()).await.unwrap();
+    assert!(deleted.metadata.deletion_timestamp.is_some(), "it waits for its finalizer");
+    // None is added to what is to go: the server would refuse it.
+    assert!(ensure_finalizer(&api, &deleted, "x/c").await.unwrap().is_none());
+    assert!(release_finalizer(&api, &deleted, "x/a").await.unwrap().is_some());
+    assert_eq!(server.count("apps/v1/deployments"), 0);
+    assert!(release_finalizer(&api, &deleted, "x/a").await.unwrap().is_none(), "it is gone: so is the finalizer");
 }

@@ -54,11 +54,8 @@ impl Replica {
     fn start(server: &ApiServer, name: &'static str, log: &Log, release: bool, winds_down: Duration) -> Self {
         let metrics = MetricsRegistry::new();
         let lock = LeaseLock::new(server.client(), "default", "lease");
-        let elector = LeaseElector::builder(lock, name)
-            .release_on_stop(release)
-            .metrics(Arc::new(metrics.clone()))
-            .build()
-            .unwrap();
+        let elector =
+            Elector::builder(lock, name).release_on_stop(release).metrics(Arc::new(metrics.clone())).build().unwrap();
         let options = ManagerOptions::new().elector(elector).metrics(metrics.clone());
         let manager = Manager::new(Cluster::new("here", server.client()), options);
         manager.add(Leads { name, log: Arc::clone(log), winds_down }).unwrap();

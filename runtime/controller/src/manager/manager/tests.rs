@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 use super::*;
 use crate::test_http::get::get;
 use crate::{
-    Attempt, BoxError, CacheOptions, Cached, Controller, Elector, Failure, Group, ListQuery, OnElected, Outcome,
+    Attempt, BoxError, CacheOptions, Cached, Controller, Failure, Group, LeaderElection, ListQuery, OnElected, Outcome,
     Request, RunContext,
 };
 
@@ -204,7 +204,7 @@ async fn a_port_in_use_ends_the_start_though_a_cache_will_never_sync() {
 
 struct Standby;
 
-impl Elector for Standby {
+impl LeaderElection for Standby {
     fn run(&self, stop: CancellationToken, _: OnElected) -> BoxFuture<'_, Result<(), BoxError>> {
         Box::pin(async move {
             stop.cancelled().await;

@@ -109,7 +109,7 @@ struct ByHand {
     valid: bool,
 }
 
-impl Elector for ByHand {
+impl LeaderElection for ByHand {
     fn check(&self) -> Result<(), BoxError> {
         if self.valid { Ok(()) } else { Err("the renew deadline is not shorter than the lease".into()) }
     }

@@ -5,17 +5,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::BoxError;
 
-/// Decides which of several replicas leads. kubewire-leaderelection's elector is one; a manager without one leads always.
+/// Decides which of several replicas leads. kubewire-leaderelection's [`Elector`](kubewire_leaderelection::Elector) does; a
+/// manager without any leads always.
 ///
 /// ```
 /// use futures::future::BoxFuture;
-/// use kubewire_controller::{BoxError, Elector, OnElected};
+/// use kubewire_controller::{BoxError, LeaderElection, OnElected};
 /// use tokio_util::sync::CancellationToken;
 ///
 /// /// Leads when somebody says so.
 /// struct ByHand(CancellationToken);
 ///
-/// impl Elector for ByHand {
+/// impl LeaderElection for ByHand {
 ///     fn run(&self, stop: CancellationToken, elected: OnElected) -> BoxFuture<'_, Result<(), BoxError>> {
 ///         Box::pin(async move {
 ///             if stop.run_until_cancelled(self.0.cancelled()).await.is_some() {
@@ -27,7 +28,7 @@ use crate::BoxError;
 ///     }
 /// }
 /// ```
-pub trait Elector: Send + Sync + 'static {
+pub trait LeaderElection: Send + Sync + 'static {
     /// Whether it can work at all. Asked before anything starts; an error is that of the start.
     ///
     /// # Errors
@@ -44,5 +45,5 @@ pub trait Elector: Send + Sync + 'static {
     fn run(&self, stop: CancellationToken, elected: OnElected) -> BoxFuture<'_, Result<(), BoxError>>;
 }
 
-/// What an [`Elector`] calls when it leads. It is quick.
+/// What an [`LeaderElection`] calls when it leads. It is quick.
 pub type OnElected = Box<dyn FnOnce() + Send>;

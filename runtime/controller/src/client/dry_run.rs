@@ -1,0 +1,89 @@
+//! A client that changes nothing.
+
+use http::{Method, Request};
+use kube_client::client::Body;
+use kube_client::{Client, Error};
+use serde_json::{Value, json};
+
+use super::intercept::intercept;
+use super::query::{is_write, with_parameter};
+
+/// A client whose writes are checked and answered by the server, and not kept (`dryRun=All`). As controller-runtime's
+/// `NewDryRunClient`. Reads are as ever, so what was written is not there.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_client::Api;
+/// use kubewire_apiserver::ApiServer;
+/// use kubewire_controller::dry_run;
+///
+/// let server = ApiServer::builder().pods(1).start().await?;
+/// let pods: Api<Pod> = Api::default_namespaced(dry_run(&server.client()));
+/// let pod = pods.list(&Default::default()).await?.items.remove(0);
+/// pods.delete(pod.metadata.name.as_deref().unwrap_or_default(), &Default::default()).await?;
+/// assert_eq!(server.count("pods"), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Panics
+/// Outside a tokio runtime.
+pub fn dry_run(client: &Client) -> Client {
+    intercept(client, |mut request, client| async move {
+        if is_write(request.method()) {
+            *request.uri_mut() = with_parameter(request.uri(), "dryRun", "All");
+        }
+        if request.method() == Method::DELETE {
+            request = with_options(request).await?;
+        }
+        client.send(request).await
+    })
+}
+
+/// Of a deletion with a body the server reads the options there, and not in the query.
+async fn with_options(request: Request<Body>) -> Result<Request<Body>, Error> {
+    let (mut head, body) = request.into_parts();
+    let mut body = body.collect_bytes().await?;
+    if !body.is_empty() {
+        let mut options: Value = serde_json::from_slice(&body).map_err(Error::SerdeError)?;
+        if let Some(options) = options.as_object_mut() {
+            options.insert("dryRun".to_owned(), json!(["All"]));
+        }
+        body = serde_json::to_vec(&options).map_err(Error::SerdeError)?.into();
+        head.headers.remove(http::header::CONTENT_LENGTH);
+    }
+    Ok(Request::from_parts(head, Body::from(body)))
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube_client::Api;
+    use kube_client::api::{DeleteParams, Patch};
+    use kubewire_apiserver::ApiServer;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn no_write_is_kept_and_each_is_checked() {
+        let server = ApiServer::start().await;
+        let kept = server.create("configmaps", json!({"metadata": {"name": "a", "namespace": "default"}})).unwrap();
+        let api: Api<ConfigMap> = Api::default_namespaced(dry_run(&server.client()));
+        let mut config = api.get("a").await.unwrap();
+        config.immutable = Some(true);
+        assert_eq!(api.replace("a", &Default::default(), &config).await.unwrap().immutable, Some(true));
+        let patch = Patch::Merge(json!({"immutable": true}));
+        assert_eq!(api.patch("a", &Default::default(), &patch).await.unwrap().immutable, Some(true));
+        assert!(
+            matches!(api.create(&Default::default(), &config).await, Err(Error::Api(status)) if status.code == 409 || status.code == 400 || status.code == 422)
+        );
+        config.metadata.name = Some("b".into());
+        config.metadata.resource_version = None;
+        api.create(&Default::default(), &config).await.unwrap();
+        api.delete("a", &DeleteParams::background()).await.unwrap();
+        api.delete_collection(&DeleteParams::default(), &Default::default()).await.unwrap();
+        assert_eq!(server.list("configmaps"), [kept]);
+        assert!(api.delete("nope", &DeleteParams::default()).await.is_err());
+    }
+}
