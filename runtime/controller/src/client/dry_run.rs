@@ -13,16 +13,16 @@ use super::query::{is_write, with_parameter};
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-/// use k8s_openapi::api::core::v1::Pod;
+/// use k8s_openapi::api::core::v1::ConfigMap;
 /// use kube_client::Api;
 /// use kubewire_apiserver::ApiServer;
 /// use kubewire_controller::dry_run;
 ///
-/// let server = ApiServer::builder().pods(1).start().await?;
-/// let pods: Api<Pod> = Api::default_namespaced(dry_run(&server.client()));
-/// let pod = pods.list(&Default::default()).await?.items.remove(0);
-/// pods.delete(pod.metadata.name.as_deref().unwrap_or_default(), &Default::default()).await?;
-/// assert_eq!(server.count("pods"), 1);
+/// let server = ApiServer::start().await;
+/// server.create("configmaps", serde_json::json!({"metadata": {"name": "settings", "namespace": "default"}}))?;
+/// let configs: Api<ConfigMap> = Api::default_namespaced(dry_run(&server.client()));
+/// configs.delete("settings", &Default::default()).await?;
+/// assert_eq!(server.count("configmaps"), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -25,9 +25,10 @@ use super::merge_from::{MergeFrom, PatchError, difference, name_of};
 /// use kubewire_apiserver::ApiServer;
 /// use kubewire_controller::patch_status;
 ///
-/// let server = ApiServer::builder().pods(1).start().await?;
+/// let server = ApiServer::start().await;
+/// server.create("pods", serde_json::json!({"metadata": {"name": "web", "namespace": "default"}}))?;
 /// let pods: Api<Pod> = Api::default_namespaced(server.client());
-/// let pod = pods.list(&Default::default()).await?.items.remove(0);
+/// let pod = pods.get("web").await?;
 /// let status = PodStatus { message: Some("seen".into()), ..pod.status.clone().unwrap_or_default() };
 /// let written = patch_status(&pods, &pod, &status).await?.unwrap();
 /// assert!(patch_status(&pods, &written, &status).await?.is_none(), "it has that status");
@@ -61,9 +62,10 @@ where
 /// use kubewire_apiserver::ApiServer;
 /// use kubewire_controller::patch_object;
 ///
-/// let server = ApiServer::builder().pods(1).start().await?;
+/// let server = ApiServer::start().await;
+/// server.create("pods", serde_json::json!({"metadata": {"name": "web", "namespace": "default"}}))?;
 /// let pods: Api<Pod> = Api::default_namespaced(server.client());
-/// let old = pods.list(&Default::default()).await?.items.remove(0);
+/// let old = pods.get("web").await?;
 /// let label = |value: &str| {
 ///     let value = value.to_owned();
 ///     move |pod: &mut Pod| drop(pod.metadata.labels.get_or_insert_default().insert("seen".into(), value))
