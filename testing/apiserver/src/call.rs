@@ -163,8 +163,26 @@ impl Call<'_> {
             status: self.objects.subresource == "status",
             dry_run,
             direct: false,
-            manager: Some(self.field_manager()),
+            manager: Some(self.checked_manager()?),
         })
+    }
+
+    /// Who writes; refused where its name cannot be one.
+    fn checked_manager(&self) -> Result<FieldManager, Status> {
+        let named = self.request.query.text("fieldManager").unwrap_or_default();
+        let too_long =
+            (named.len() > FIELD_MANAGER_LEN_MAX).then(|| Cause::too_long("fieldManager", FIELD_MANAGER_LEN_MAX));
+        let unprintable = named.chars().enumerate().find(|(_, c)| c.is_control()).map(|(at, c)| {
+            let why = format!("invalid character U+{:04X} (at position {at})", u32::from(c));
+            Cause::invalid("fieldManager", named, &why)
+        });
+        let causes: Vec<Cause> = too_long.into_iter().chain(unprintable).collect();
+        let options = match self.objects.verb {
+            Verb::Create => "CreateOptions",
+            Verb::Update => "UpdateOptions",
+            _ => "PatchOptions",
+        };
+        if causes.is_empty() { Ok(self.field_manager()) } else { Err(Status::invalid_options(options, causes)) }
     }
 
     /// Who writes, by the query or else by the user agent.
@@ -174,7 +192,7 @@ impl Call<'_> {
         let name = named.or(agent.filter(|agent| !agent.is_empty())).unwrap_or("unknown");
         FieldManager {
             name: name.chars().take(FIELD_MANAGER_LEN_MAX).collect(),
-            is_named: named.is_some(),
+            is_named: named.is_some_and(|named| !named.is_empty()),
             time: Inner::now().text(0),
         }
     }
@@ -250,20 +268,16 @@ impl Call<'_> {
     fn apply(&self, target: &Target) -> Answered {
         let resource = &self.objects.resource;
         let manager = self.field_manager();
-        let named = self.request.query.text("fieldManager").unwrap_or_default();
-        if let Some(cause) = match named.len() {
-            0 => Some(Cause::required("fieldManager", "is required for apply patch")),
-            len if len > FIELD_MANAGER_LEN_MAX => Some(Cause::invalid(
-                "fieldManager",
-                named,
-                &format!("must be no more than {FIELD_MANAGER_LEN_MAX} bytes"),
-            )),
-            _ => None,
-        } {
+        if !manager.is_named {
+            let cause = Cause::required("fieldManager", "is required for apply patch");
             return Err(Status::invalid_options("PatchOptions", vec![cause]));
         }
-        let mut config = patching::configuration(&self.body)?;
-        let unknown = FieldValidation::Warn.read(resource, &mut config)?;
+        let is_strict = FieldValidation::parse(self.request.query)? == FieldValidation::Strict;
+        let config = patching::configuration(&self.body, is_strict)?;
+        // Only looked at: what is null, or empty, is owned all the same.
+        let unknown = FieldValidation::Warn
+            .read(resource, &mut config.clone())
+            .map_err(|mistyped| not_typed(resource, target, &mistyped.message))?;
         if let Some(first) = unknown.first() {
             let path = first.trim_start_matches("unknown field ").trim_matches('"');
             return Err(not_typed(resource, target, &format!(".{path}: field not declared in schema")));

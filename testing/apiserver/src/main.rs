@@ -1,6 +1,6 @@
 //! The embedded API server as a program: loopback only, without credentials, for trying things out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -30,6 +30,9 @@ struct Args {
     /// Serve a custom resource too, such as `example.com/v1/foos/Foo`; may be given more than once.
     #[arg(long, value_name = "GROUP/VERSION/PLURAL/KIND", value_parser = custom_resource)]
     custom_resource: Vec<Resource>,
+    /// Serve the custom resource of a CustomResourceDefinition (YAML or JSON) too; may be given more than once.
+    #[arg(long, value_name = "FILE")]
+    definition: Vec<PathBuf>,
     /// Seconds from one bookmark to the next.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     bookmark_interval: u64,
@@ -43,6 +46,11 @@ fn custom_resource(text: &str) -> Result<Resource, String> {
         }
         _ => Err("want GROUP/VERSION/PLURAL/KIND, such as example.com/v1/foos/Foo".to_owned()),
     }
+}
+
+fn defined(file: &Path) -> anyhow::Result<Resource> {
+    let definition: serde_json::Value = serde_saphyr::from_str(&std::fs::read_to_string(file)?)?;
+    Ok(Resource::from_definition(&definition)?)
 }
 
 #[tokio::main]
@@ -71,6 +79,9 @@ async fn run() -> anyhow::Result<()> {
     }
     for resource in args.custom_resource {
         builder = builder.custom_resource(resource);
+    }
+    for file in &args.definition {
+        builder = builder.custom_resource(defined(file).with_context(|| format!("cannot serve {}", file.display()))?);
     }
     let server = builder
         .start()

@@ -12,8 +12,21 @@ pub(crate) fn is_apply(content_type: &str) -> bool {
     ["application/apply-patch+yaml", "application/apply-patch+json"].iter().any(|t| media_type.eq_ignore_ascii_case(t))
 }
 
-/// The configuration in the body of an apply: YAML, of which JSON is a part.
-pub(crate) fn configuration(body: &[u8]) -> Result<Value, Status> {
+/// The configuration in the body of an apply: YAML, of which JSON is a part. Of a key that is there twice the last counts, or
+/// it is refused, if `is_strict`.
+pub(crate) fn configuration(body: &[u8], is_strict: bool) -> Result<Value, Status> {
+    let config = read(body, is_strict)?;
+    match config {
+        Value::Object(_) => Ok(config),
+        _ => Err(Status::bad_request("error decoding YAML: the configuration is not an object")),
+    }
+}
+
+fn read(body: &[u8], is_strict: bool) -> Result<Value, Status> {
+    if is_strict {
+        return serde_saphyr::from_slice(body)
+            .map_err(|error| Status::bad_request(format!("error strict decoding patch: {error}")));
+    }
     // Most clients send JSON, which its own reader reads faster.
     if let Ok(config) = serde_json::from_slice(body) {
         return Ok(config);

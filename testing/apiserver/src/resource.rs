@@ -78,7 +78,8 @@ impl PrinterColumn {
 
 /// One resource that is served: its names, its scope, its subresources.
 ///
-/// A custom resource is made by [`Resource::custom`] and refined by the methods after it.
+/// A custom resource is made by [`Resource::custom`] and refined by the methods after it, or made by
+/// [`Resource::from_definition`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Resource {
@@ -196,7 +197,8 @@ impl Resource {
         self
     }
 
-    /// With an OpenAPI v3 schema of its objects; it is published, not enforced.
+    /// With an OpenAPI v3 schema of its objects. It is published, its defaults are filled in, and it says what the lists and
+    /// maps are for an apply; what it does not allow is not refused.
     #[must_use]
     pub fn with_schema(mut self, schema: Value) -> Self {
         self.schema = Some(schema);

@@ -295,6 +295,43 @@ impl ApiServer {
         stored.map(|stored| stored.to_value())
     }
 
+    /// Waits until the object is as `is_done` says, which gets its present state (`None`: it is not there) now and after
+    /// changes; gives that state back. For tests of controllers. Cancel-safe; it waits without end, so give it a time-out.
+    ///
+    /// Cost: a copy of the object for each change of anything.
+    ///
+    /// ```
+    /// # use kubewire_apiserver::ApiServer;
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = ApiServer::start().await;
+    /// let ready = server.wait_until("pods", "default", "a", |pod| pod.is_some_and(|pod| pod["status"]["phase"] == "Running"));
+    /// let create = async {
+    ///     let pod = json!({"metadata": {"name": "a", "namespace": "default"}, "status": {"phase": "Running"}});
+    ///     server.create("pods", pod)
+    /// };
+    /// let (pod, _) = tokio::join!(ready, create);
+    /// assert_eq!(pod.unwrap()["metadata"]["name"], "a");
+    /// # });
+    /// ```
+    pub async fn wait_until(
+        &self,
+        resource: impl Into<ResourceName>,
+        namespace: &str,
+        name: &str,
+        mut is_done: impl FnMut(Option<&Value>) -> bool,
+    ) -> Option<Value> {
+        let resource = resource.into();
+        loop {
+            let seen = self.inner.changes.count();
+            let object = self.get(&resource, namespace, name);
+            if is_done(object.as_ref()) {
+                return object;
+            }
+            self.inner.changes.after(seen).await;
+        }
+    }
+
     /// All objects of a resource, in the order of namespace and name.
     pub fn list(&self, resource: impl Into<ResourceName>) -> Vec<Value> {
         let world = self.inner.world.lock();

@@ -67,6 +67,11 @@ impl Cause {
         Self::new("FieldValueInvalid", field, format!("Invalid value: {value:?}: {detail}"))
     }
 
+    /// A text with more bytes than are allowed.
+    pub fn too_long(field: &str, max: usize) -> Self {
+        Self::new("FieldValueTooLong", field, format!("Too long: may not be more than {max} bytes"))
+    }
+
     /// A field that must not be set here.
     pub fn forbidden(field: &str, detail: &str) -> Self {
         Self::new("FieldValueForbidden", field, format!("Forbidden: {detail}"))
@@ -256,8 +261,11 @@ impl Status {
         }
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure",
-            "message": self.message, "reason": self.reason,
+            "message": self.message,
         });
+        if !self.reason.is_empty() {
+            status["reason"] = json!(self.reason);
+        }
         if let Some(details) = self.details() {
             status["details"] = details;
         }

@@ -32,7 +32,7 @@ pub(crate) struct Writer<'a> {
 /// A field that is wanted with another value by another manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Conflict {
-    /// As messages show it: `"name" using v1 at 2026-01-01T00:00:00Z`.
+    /// As messages show it: `"name" using v1`.
     pub(crate) manager: String,
     /// As messages show it: `.spec.replicas`.
     pub(crate) path: String,
@@ -104,7 +104,8 @@ impl Managers {
         let mut managers = self.clone();
         if managers.is_empty() {
             let before = Writer { manager: BEFORE_FIRST_APPLY, subresource: "", ..writer };
-            let fields = owned(fields(live, schema), Writer { status_apart: false, ..before });
+            let nothing = Value::Object(Map::new());
+            let fields = owned(difference(&nothing, live, schema).changed, Writer { status_apart: false, ..before });
             managers.0.extend((!fields.is_empty()).then(|| Entry::new(before, false, fields)));
         }
         let at = managers.entry(writer, true);
@@ -124,8 +125,8 @@ impl Managers {
         if !force && !conflicts.is_empty() {
             return Err(conflicts);
         }
-        let is_same = difference.changed.is_empty() && difference.removed.is_empty() && last == managers.0[at].fields;
-        if !is_same || managers.0[at].time.is_none() {
+        // As the real server: who only joins in what is there already, or leaves it to others, has no new time.
+        if !difference.changed.is_empty() || !difference.removed.is_empty() {
             managers.0[at].time = Some(writer.time.to_owned());
         }
         managers.0.retain(|entry| !entry.fields.is_empty());
@@ -201,9 +202,6 @@ impl Entry {
         }
         if !self.applied {
             shown += &format!(" using {}", self.api_version);
-            if let Some(time) = &self.time {
-                shown += &format!(" at {time}");
-            }
         }
         shown
     }

@@ -29,9 +29,9 @@ pub(super) fn merge(live: Value, config: &Value, schema: Schema<'_>) -> Value {
 
 /// Items of both in the order of `config`; those that only `live` has stay before the item that they stood before.
 fn merge_items(live: Vec<Value>, config: &[Value], by: &Items, schema: Schema<'_>) -> Vec<Value> {
-    let wanted: Vec<(String, &Value)> = config.iter().filter_map(|item| Some((by.element(item).ok()?, item))).collect();
+    let wanted: Vec<(String, &Value)> = config.iter().map(|item| (by.element(item), item)).collect();
     let is_wanted = |element: &String| wanted.iter().any(|(e, _)| e == element);
-    let order: Vec<String> = live.iter().map(|item| by.element(item).unwrap_or_default()).collect();
+    let order: Vec<String> = live.iter().map(|item| by.element(item)).collect();
     let mut present: BTreeMap<String, Value> = BTreeMap::new();
     let mut others: Vec<(usize, Value)> = Vec::new();
     for (at, item) in live.into_iter().enumerate() {
@@ -86,7 +86,7 @@ pub(super) fn prune(value: &mut Value, schema: Schema<'_>, last: &FieldSet, kept
         }
         (Value::Array(items), by @ (Items::Set | Items::Keys(_))) => {
             items.retain_mut(|item| {
-                let Ok(element) = by.element(item) else { return true };
+                let element = by.element(item);
                 let Some(last) = last.child(&element) else { return true };
                 stays(item, schema.item(), last, kept.child(&element).unwrap_or(&nothing), false)
             });

@@ -14,4 +14,4 @@ mod tests;
 
 pub(crate) use managers::{Conflict, Managers, Writer, message};
 pub(crate) use schema::Schema;
-pub(crate) use shape::check;
+pub(crate) use shape::{check, keyless};

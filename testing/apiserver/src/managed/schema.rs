@@ -1,7 +1,5 @@
 //! How values fall into fields.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use super::field_set::key_element;
@@ -92,6 +90,8 @@ const VALUES: &[&str] = &[
     "daemonEndpoints",
     "kubeletEndpoint",
     "resources",
+    // A list, which is null in an empty object.
+    "containers",
 ];
 
 impl<'a> Schema<'a> {
@@ -146,6 +146,20 @@ impl<'a> Schema<'a> {
         }
     }
 
+    /// Whether a member of this name may be there. What is not known is allowed.
+    pub(super) fn allows(self, name: &str) -> bool {
+        let schema = match self {
+            Self::OpenApi(schema) => schema,
+            Self::Custom(Some(schema)) if !["apiVersion", "kind", "metadata"].contains(&name) => schema,
+            _ => return true,
+        };
+        let Some(properties) = schema["properties"].as_object() else { return true };
+        properties.contains_key(name)
+            || ["additionalProperties", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"]
+                .iter()
+                .any(|open| !matches!(schema[*open], Value::Null | Value::Bool(false)))
+    }
+
     /// The items of a list.
     pub(super) fn item(self) -> Schema<'a> {
         match self {
@@ -196,24 +210,28 @@ impl<'a> Schema<'a> {
 
 impl Items {
     /// The element of a path that stands for this item.
-    pub(super) fn element(&self, item: &Value) -> Result<String, String> {
+    pub(super) fn element(&self, item: &Value) -> String {
         match self {
-            Self::Atomic | Self::Set => Ok(format!("v:{item}")),
+            Self::Atomic | Self::Set => format!("v:{item}"),
             Self::Keys(keys) => {
-                let mut values = BTreeMap::new();
-                for (name, default) in keys {
-                    match item.get(name).filter(|value| !value.is_null()).or(default.as_ref()) {
-                        Some(value) => values.insert(name.clone(), value.clone()),
-                        None => {
-                            return Err(format!(
-                                "element 0: associative list with keys has an element that omits key field {name:?} (and doesn't have default value)"
-                            ));
-                        }
-                    };
-                }
-                Ok(key_element(&values))
+                let value = |name: &str, default: &Option<Value>| {
+                    // A key that is missing is as one that is empty; `keyless` finds it.
+                    let value = item.get(name).filter(|value| !value.is_null()).or(default.as_ref());
+                    value.cloned().unwrap_or_else(|| json!(""))
+                };
+                key_element(&keys.iter().map(|(name, default)| (name.clone(), value(name, default))).collect())
             }
         }
+    }
+
+    /// The keys that an item lacks.
+    pub(super) fn missing<'k>(&'k self, item: &Value) -> Vec<&'k str> {
+        let Self::Keys(keys) = self else { return Vec::new() };
+        let is_missing = |name: &str| item.get(name).is_none_or(|value| value.is_null() || value == "");
+        keys.iter()
+            .filter(|(name, default)| default.is_none() && is_missing(name))
+            .map(|(name, _)| name.as_str())
+            .collect()
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) enum Parts<'v, 'a> {
     Of(Vec<(String, &'v Value, Schema<'a>, bool)>),
 }
 
-/// Takes a value apart. Items that lack their keys are left out, of items with the same keys the last counts.
+/// Takes a value apart. Of items with the same keys the last counts.
 pub(super) fn parts<'v, 'a>(value: &'v Value, schema: Schema<'a>) -> Parts<'v, 'a> {
     match (value, schema.items()) {
         (Value::Object(members), _) if !schema.is_atomic() => Parts::Of(
@@ -27,9 +27,9 @@ pub(super) fn parts<'v, 'a>(value: &'v Value, schema: Schema<'a>) -> Parts<'v, '
                 })
                 .collect(),
         ),
-        (Value::Array(items), by @ (Items::Set | Items::Keys(_))) => Parts::Of(
-            items.iter().filter_map(|item| Some((by.element(item).ok()?, item, schema.item(), false))).collect(),
-        ),
+        (Value::Array(items), by @ (Items::Set | Items::Keys(_))) => {
+            Parts::Of(items.iter().map(|item| (by.element(item), item, schema.item(), false)).collect())
+        }
         _ => Parts::Leaf,
     }
 }
@@ -47,9 +47,9 @@ fn fill(value: &Value, schema: Schema<'_>, set: &mut FieldSet) {
         return;
     };
     for (element, value, schema, declared) in parts {
-        let is_empty = value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
+        let is_nothing = value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
         let below = set.child_mut(element);
-        below.member |= !declared || is_empty;
+        below.member |= !declared || is_nothing;
         fill(value, schema, below);
     }
 }
@@ -92,8 +92,7 @@ fn compare(
         let Some((_, below)) = was.or(is) else { continue };
         let (mut made, mut gone) = (FieldSet::default(), FieldSet::default());
         compare(was.map(|part| part.0), is.map(|part| part.0), *below, &mut made, &mut gone);
-        let is_value = schema.is_value(element)
-            && is.is_some_and(|part| part.0.as_object().is_some_and(|members| !members.is_empty()));
+        let is_value = schema.is_value(element) && is.is_some_and(|part| !is_empty(part.0));
         made.member |= was.is_none() && !is_value;
         gone.member |= is.is_none();
         if !made.is_empty() {
@@ -102,6 +101,14 @@ fn compare(
         if !gone.is_empty() {
             removed.child_mut(element.clone()).union(&gone);
         }
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => true,
     }
 }
 
@@ -123,7 +130,8 @@ fn by_element<'v, 'a>(value: Option<&'v Value>, schema: Schema<'a>) -> Option<By
     }
 }
 
-/// Whether the lists of a configuration tell their items apart: all have their keys, no two are the same.
+/// Whether a configuration is as its schema says: no two items of a list are the same, and a custom resource has the members
+/// that its schema declares.
 ///
 /// # Errors
 /// The path, and what is wrong there.
@@ -134,17 +142,42 @@ pub(crate) fn check(value: &Value, schema: Schema<'_>) -> Result<(), String> {
 fn check_below(value: &Value, schema: Schema<'_>, path: &str) -> Result<(), String> {
     if let (Value::Array(items), by @ (Items::Set | Items::Keys(_))) = (value, schema.items()) {
         let mut seen = std::collections::BTreeSet::new();
-        for (index, item) in items.iter().enumerate() {
-            let element = by
-                .element(item)
-                .map_err(|why| format!("{path}: {}", why.replace("element 0", &format!("element {index}"))))?;
-            if let Some(element) = seen.replace(element) {
+        for item in items {
+            if let Some(element) = seen.replace(by.element(item)) {
                 return Err(format!("{path}: duplicate entries for key {}", shown(&element)));
             }
         }
+    }
+    if let Some(name) = value.as_object().and_then(|members| members.keys().find(|name| !schema.allows(name))) {
+        return Err(format!("{path}.{name}: field not declared in schema"));
     }
     let Parts::Of(parts) = parts(value, schema) else { return Ok(()) };
     parts
         .into_iter()
         .try_for_each(|(element, value, schema, _)| check_below(value, schema, &format!("{path}{}", shown(&element))))
+}
+
+/// The paths of the keys that items of lists lack, such as `spec.containers[1].name`.
+pub(crate) fn keyless(value: &Value, schema: Schema<'_>) -> Vec<String> {
+    let mut paths = Vec::new();
+    keyless_below(value, schema, "", &mut paths);
+    paths
+}
+
+fn keyless_below(value: &Value, schema: Schema<'_>, path: &str, paths: &mut Vec<String>) {
+    match (value, schema.items()) {
+        (Value::Object(members), _) if !schema.is_atomic() => {
+            let dot = if path.is_empty() { "" } else { "." };
+            for (name, value) in members {
+                keyless_below(value, schema.member(name).0, &format!("{path}{dot}{name}"), paths);
+            }
+        }
+        (Value::Array(items), by @ Items::Keys(_)) => {
+            for (at, item) in items.iter().enumerate() {
+                paths.extend(by.missing(item).iter().map(|name| format!("{path}[{at}].{name}")));
+                keyless_below(item, schema.item(), &format!("{path}[{at}]"), paths);
+            }
+        }
+        _ => {}
+    }
 }

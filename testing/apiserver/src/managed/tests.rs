@@ -81,6 +81,43 @@ fn items_stand_in_the_order_of_the_configuration_and_others_keep_their_places() 
     }
 }
 
+#[test]
+fn what_a_schema_does_not_allow_and_items_without_keys_are_found_where_they_are() {
+    let resource = foo();
+    let schema = Schema::of(&resource);
+    for (spec, checked, keyless) in [
+        (json!({"keyed": [{"name": "a"}, {"v": 1}]}), Ok(()), vec!["spec.keyed[1].name"]),
+        (json!({"keyed": [{"name": ""}]}), Ok(()), vec!["spec.keyed[0].name"]),
+        (json!({"set": ["a", "a"]}), Err(".spec.set: duplicate entries for key [=\"a\"]"), vec![]),
+        (
+            json!({"keyed": [{"v": 1}, {}]}),
+            Err(".spec.keyed: duplicate entries for key [name=\"\"]"),
+            vec!["spec.keyed[0].name", "spec.keyed[1].name"],
+        ),
+        (json!({"nope": 1}), Err(".spec.nope: field not declared in schema"), vec![]),
+        (json!({"map": {"any": "1"}}), Ok(()), vec![]),
+    ] {
+        let object = json!({"metadata": {"name": "a"}, "spec": spec});
+        assert_eq!(super::check(&object, schema), checked.map_err(str::to_owned), "{object}");
+        assert_eq!(super::keyless(&object, schema), keyless, "{object}");
+    }
+}
+
+#[test]
+fn who_joins_in_what_is_there_has_no_time_until_it_changes_something() {
+    let resource = foo();
+    let (schema, mut managers) = (Schema::of(&resource), Managers::default());
+    let config = |n: i32| json!({"spec": {"n": n}});
+    let live = managers.apply(&json!({}), &config(1), schema, writer("a"), false).unwrap();
+    managers.apply(&live, &config(1), schema, writer("b"), false).unwrap();
+    let time =
+        |managers: &Managers| managers.to_value().as_array().unwrap().iter().filter(|e| e["time"].is_string()).count();
+    assert_eq!(time(&managers), 1);
+    managers.apply(&live, &config(2), schema, writer("b"), true).unwrap();
+    assert_eq!(managers.to_value().as_array().unwrap().len(), 1);
+    assert_eq!(time(&managers), 1);
+}
+
 fn spec() -> impl Strategy<Value = Value> {
     let letter = || prop::sample::select(vec!["a", "b", "c"]);
     let map = prop::collection::btree_map(letter(), prop::sample::select(vec!["1", "2"]), 1..3);

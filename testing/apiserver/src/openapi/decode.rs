@@ -1,5 +1,5 @@
 //! PURE. Reading an object of a built-in kind as the API server does: a value of the wrong type is an error, a field that
-//! does not exist is dropped and told, and so is a null.
+//! does not exist is dropped and told; a null is dropped, and so is an empty list or map that need not be there.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -51,7 +51,7 @@ impl Decoder {
             let known = match of.field(name) {
                 Some(field) if result.is_ok() => {
                     result = self.value(&field.shape, value);
-                    true
+                    field.required || !is_empty_collection(&field.shape, value)
                 }
                 Some(_) => true,
                 None => {
@@ -93,6 +93,9 @@ impl Decoder {
             }
             (Shape::Map(of), Value::Object(map)) => {
                 for (name, item) in map {
+                    if item.is_null() && matches!(**of, Shape::String) {
+                        *item = Value::String(String::new());
+                    }
                     let before = self.enter(&format!(".{name}"));
                     self.value(of, item)?;
                     self.path.truncate(before);
@@ -123,6 +126,15 @@ impl Decoder {
         };
         let path = if self.path.is_empty() { "the object".to_owned() } else { self.path.clone() };
         DecodeError { path, expected, got }
+    }
+}
+
+/// Whether the API server leaves it out when it writes the object.
+fn is_empty_collection(shape: &Shape, value: &Value) -> bool {
+    match (shape, value) {
+        (Shape::List(_), Value::Array(items)) => items.is_empty(),
+        (Shape::Map(_), Value::Object(members)) => members.is_empty(),
+        _ => false,
     }
 }
 

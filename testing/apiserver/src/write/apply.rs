@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{Target, Written, meta_text, metadata};
+use crate::decoding::FieldValidation;
 use crate::managed::{self, Managers, Schema, Writer};
 use crate::store::CollectionId;
 use crate::world::{Now, World};
-use crate::{Resource, Status};
+use crate::{Cause, Resource, Status};
 
 /// Who writes, as `managedFields` names it.
 #[derive(Clone, Debug)]
@@ -50,23 +51,23 @@ impl World {
             if target.status {
                 return Err(Status::not_found(&resource, &target.name));
             }
-            let uid = meta_text(&config, "uid").to_owned();
-            if !uid.is_empty() {
-                let why =
-                    format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
-                return Err(Status::conflict(&resource, &target.name, &why));
-            }
+            check_uid(&resource, &target, &config, "")?;
             let mut managers = Managers::default();
             let nothing = json!({});
             let mut new =
                 managers.apply(&nothing, &config, schema, writer, force).map_err(|conflicts| conflict(&conflicts))?;
+            read_merged(&resource, &target, &mut new)?;
+            // A version of what is not there means nothing.
+            metadata(&mut new).remove("resourceVersion");
             metadata(&mut new).insert("managedFields".to_owned(), managers.to_value());
             return self.create(id, &target, new, now).map(|written| (written, true));
         };
+        check_uid(&resource, &target, &config, &stored.uid)?;
         let live = stored.to_value();
         let mut managers = Managers::parse(&live["metadata"]["managedFields"]).unwrap_or_default();
         let mut new =
             managers.apply(&live, &config, schema, writer, force).map_err(|conflicts| conflict(&conflicts))?;
+        read_merged(&resource, &target, &mut new)?;
         // A version in the configuration is the one that it was made from.
         let version = meta_text(&config, "resourceVersion").to_owned();
         metadata(&mut new).insert("resourceVersion".to_owned(), json!(version));
@@ -121,11 +122,8 @@ fn identity(metadata: Value) -> Value {
     Value::Object(metadata)
 }
 
-/// Whether the configuration is one of this object. Takes its nulls out.
+/// Whether the configuration is one of this object.
 fn check_config(resource: &Resource, target: &Target, config: &mut Value) -> Result<(), Status> {
-    if !config.is_object() {
-        return Err(Status::bad_request(format!("the configuration is not an object: want a {}", resource.kind)));
-    }
     if config["kind"].as_str().unwrap_or_default().is_empty() {
         return Err(Status::bad_request(format!("Object 'Kind' is missing in '{config}'")));
     }
@@ -135,7 +133,7 @@ fn check_config(resource: &Resource, target: &Target, config: &mut Value) -> Res
             "Incorrect version specified in apply patch. Specified patch version: {version}, expected: {wanted}"
         )));
     }
-    if !config["metadata"].get("managedFields").is_none_or(|value| value.is_null() || *value == json!([])) {
+    if config["metadata"].get("managedFields").is_some_and(|value| !value.is_null()) {
         return Err(Status::bad_request("metadata.managedFields must be nil"));
     }
     super::check_shape(resource, config)?;
@@ -146,7 +144,6 @@ fn check_config(resource: &Resource, target: &Target, config: &mut Value) -> Res
     }
     metadata(config).insert("name".to_owned(), json!(target.name));
     metadata(config).shift_remove("managedFields");
-    without_nulls(config);
     managed::check(config, Schema::of(resource)).map_err(|why| not_typed(resource, target, &why))
 }
 
@@ -157,19 +154,29 @@ pub(crate) fn not_typed(resource: &Resource, target: &Target, why: &str) -> Stat
     Status::new(500, "", format!("failed to create typed patch object ({place}): {why}"))
 }
 
-fn without_nulls(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            members.retain(|_, value| !value.is_null());
-            members.values_mut().for_each(without_nulls);
-        }
-        Value::Array(items) => items.iter_mut().for_each(without_nulls),
-        _ => {}
+/// 422 where the configuration is of an object with another uid.
+fn check_uid(resource: &Resource, target: &Target, config: &Value, present: &str) -> Result<(), Status> {
+    let uid = meta_text(config, "uid");
+    if uid.is_empty() || uid == present {
+        return Ok(());
     }
+    let cause = Cause::invalid("metadata.uid", uid, "field is immutable");
+    Err(Status::invalid(resource, &target.name, vec![cause]))
+}
+
+/// Reads what was merged as the real server does, after who owns what is settled: nulls and empty lists and maps go; 422 where
+/// an item of a list has no key.
+fn read_merged(resource: &Resource, target: &Target, new: &mut Value) -> Result<(), Status> {
+    let keyless = managed::keyless(new, Schema::of(resource));
+    if !keyless.is_empty() {
+        let causes = keyless.iter().map(|path| Cause::required(path, "")).collect();
+        return Err(Status::invalid(resource, &target.name, causes));
+    }
+    FieldValidation::Ignore.read(resource, new).map(drop)
 }
 
 fn conflict(conflicts: &[managed::Conflict]) -> Status {
-    let causes = conflicts.iter().map(|conflict| crate::Cause {
+    let causes = conflicts.iter().map(|conflict| Cause {
         reason: "FieldManagerConflict".to_owned(),
         message: format!("conflict with {}", conflict.manager),
         field: conflict.path.clone(),

@@ -8,22 +8,44 @@ use crate::Resource;
 /// Sets what an object of a built-in kind has at least once it was created. `keep_status`: leave a status that
 /// came with it.
 pub(super) fn fill(resource: &Resource, object: &mut Value, keep_status: bool) {
+    fill_spec(resource, object);
     if resource.custom {
         return;
     }
     match (&*resource.group, &*resource.plural) {
-        ("", "pods") => pod(object, keep_status),
+        ("", "pods") => pod_status(object, keep_status),
         ("", "namespaces") => {
             set(object, &["spec", "finalizers"], json!(["kubernetes"]));
             set(object, &["status", "phase"], json!("Active"));
             let name = object["metadata"]["name"].clone();
             set(object, &["metadata", "labels", "kubernetes.io/metadata.name"], name);
         }
+        ("", "services") => set(object, &["status", "loadBalancer"], json!({})),
+        ("apps", "deployments") => set(object, &["status"], json!({})),
+        ("apps", "replicasets" | "statefulsets") => set(object, &["status", "replicas"], json!(0)),
+        _ => {}
+    }
+}
+
+/// Sets what is wanted of an object at least, as the real server does whenever it reads one.
+pub(super) fn fill_spec(resource: &Resource, object: &mut Value) {
+    if resource.custom {
+        return resource.schema.iter().for_each(|schema| by_schema(schema, object));
+    }
+    match (&*resource.group, &*resource.plural) {
+        ("", "pods") => {
+            set(object, &["spec"], json!({}));
+            object.get_mut("spec").map(pod_spec);
+        }
         ("", "secrets") => set(object, &["type"], json!("Opaque")),
         ("", "services") => {
             set(object, &["spec", "type"], json!("ClusterIP"));
             set(object, &["spec", "sessionAffinity"], json!("None"));
-            set(object, &["status", "loadBalancer"], json!({}));
+            for port in object.pointer_mut("/spec/ports").and_then(Value::as_array_mut).into_iter().flatten() {
+                set(port, &["protocol"], json!("TCP"));
+                let number = port["port"].clone();
+                set(port, &["targetPort"], number);
+            }
         }
         ("apps", "deployments") => {
             set(object, &["spec", "replicas"], json!(1));
@@ -33,10 +55,7 @@ pub(super) fn fill(resource: &Resource, object: &mut Value, keep_status: bool) {
             set(object, &["spec", "revisionHistoryLimit"], json!(10));
             set(object, &["spec", "progressDeadlineSeconds"], json!(600));
         }
-        ("apps", "replicasets" | "statefulsets") => {
-            set(object, &["spec", "replicas"], json!(1));
-            set(object, &["status", "replicas"], json!(0));
-        }
+        ("apps", "replicasets" | "statefulsets") => set(object, &["spec", "replicas"], json!(1)),
         ("batch", "jobs") => {
             for field in ["parallelism", "completions"] {
                 set(object, &["spec", field], json!(1));
@@ -45,20 +64,45 @@ pub(super) fn fill(resource: &Resource, object: &mut Value, keep_status: bool) {
         }
         _ => {}
     }
+    if ["apps", "batch"].contains(&&*resource.group)
+        && let Some(spec @ Value::Object(_)) = object.pointer_mut("/spec/template/spec")
+    {
+        pod_spec(spec);
+    }
 }
 
-fn pod(object: &mut Value, keep_status: bool) {
+/// From the outside in: a default may have defaults within it.
+fn by_schema(schema: &Value, value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+                if let (Some(default), None) = (schema.get("default"), members.get(name)) {
+                    members.insert(name.clone(), default.clone());
+                }
+                if let Some(member) = members.get_mut(name) {
+                    by_schema(schema, member);
+                }
+            }
+            let of_others = &schema["additionalProperties"];
+            let is_other = |name: &str| of_others.is_object() && schema["properties"].get(name).is_none();
+            members.iter_mut().filter(|(name, _)| is_other(name)).for_each(|(_, value)| by_schema(of_others, value));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| by_schema(&schema["items"], item)),
+        _ => {}
+    }
+}
+
+fn pod_spec(spec: &mut Value) {
     for (field, value) in [
         ("restartPolicy", json!("Always")),
         ("terminationGracePeriodSeconds", json!(30)),
         ("dnsPolicy", json!("ClusterFirst")),
         ("securityContext", json!({})),
         ("schedulerName", json!("default-scheduler")),
-        ("enableServiceLinks", json!(true)),
     ] {
-        set(object, &["spec", field], value);
+        set(spec, &[field], value);
     }
-    for container in object["spec"].get_mut("containers").and_then(Value::as_array_mut).into_iter().flatten() {
+    for container in spec.get_mut("containers").and_then(Value::as_array_mut).into_iter().flatten() {
         set(container, &["resources"], json!({}));
         set(container, &["terminationMessagePath"], json!("/dev/termination-log"));
         set(container, &["terminationMessagePolicy"], json!("File"));
@@ -69,6 +113,10 @@ fn pod(object: &mut Value, keep_status: bool) {
             set(port, &["protocol"], json!("TCP"));
         }
     }
+}
+
+fn pod_status(object: &mut Value, keep_status: bool) {
+    set(object, &["spec", "enableServiceLinks"], json!(true));
     if !keep_status {
         object["status"] = json!({});
     }

@@ -52,7 +52,7 @@ pub(crate) enum Written {
     Stored(Arc<Stored>),
     /// The object is gone; its last state.
     Removed(Arc<Stored>),
-    /// What would have been written, in a dry run.
+    /// What would have been written: in a dry run, or where the object went instead.
     Dry(Value),
 }
 

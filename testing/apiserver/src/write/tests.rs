@@ -112,7 +112,9 @@ impl Model {
             (pod.spec, pod.finalizers) = (spec, finalizers.to_vec());
             let written = result.unwrap();
             if pod.deleting == Some(None) && pod.finalizers.is_empty() {
-                assert!(matches!(written, Written::Removed(_)));
+                assert!(self.world.store.get(self.pods, &stored.key).is_none());
+                let version = written.to_value()["metadata"]["resourceVersion"].clone();
+                assert_eq!(version, json!(stored.version.to_string()), "what was wanted was never written");
                 self.picture.remove(name);
             } else {
                 self.learn_version(name, &written.to_value());

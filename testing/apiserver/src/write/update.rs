@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::apply::track;
 use super::create::place_in_namespace;
-use super::{Target, Written, check_shape, finalizers, meta_text, metadata, validation};
+use super::{Target, Written, check_shape, defaults, finalizers, meta_text, metadata, validation};
 use crate::status::Cause;
 use crate::store::CollectionId;
 use crate::stored::{Draft, Stored};
@@ -53,6 +53,7 @@ impl World {
     ) -> Result<Written, Status> {
         check_shape(resource, &mut object)?;
         check_identity(resource, target, stored, &mut object, version_required)?;
+        defaults::fill_spec(resource, &mut object);
         let old = stored.to_value();
         let mut new = if target.status { with_status(&old, &mut object) } else { object };
         keep(resource, target, &old, &mut new);
@@ -60,7 +61,7 @@ impl World {
         validation::check(resource, Some(&old), &new)?;
         track(resource, target, Some(&old), &mut new);
         metadata(&mut new).insert("resourceVersion".to_owned(), json!(stored.version.to_string()));
-        if resource.generation && !target.status && wanted_differs(&old, &new) {
+        if resource.generation && !target.status && wanted_differs(resource, &old, &new) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
             metadata(&mut new).insert("generation".to_owned(), json!(generation));
         }
@@ -68,8 +69,9 @@ impl World {
             return Ok(Written::Dry(new));
         }
         if is_waiting_for_finalizers(&old) && finalizers(&new).is_empty() {
-            let removed = self.store.remove(id, &stored.key);
-            return Ok(removed.map_or(Written::Dry(new), Written::Removed));
+            self.store.remove(id, &stored.key);
+            // As the real server: what was wanted, which was never written and so has no version of its own.
+            return Ok(Written::Dry(new));
         }
         if new == old {
             // As the real server: what changes nothing is not written.
@@ -171,8 +173,12 @@ pub(super) fn is_waiting_for_finalizers(object: &Value) -> bool {
     !metadata["deletionTimestamp"].is_null() && metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
 }
 
-/// Whether anything but metadata and status differs.
-fn wanted_differs(old: &Value, new: &Value) -> bool {
+/// Whether anything but metadata and status differs. As in the real server, annotations of deployments count too.
+fn wanted_differs(resource: &Resource, old: &Value, new: &Value) -> bool {
+    let annotations = |object: &Value| object["metadata"]["annotations"].clone();
+    if resource.group == "apps" && resource.plural == "deployments" && annotations(old) != annotations(new) {
+        return true;
+    }
     let (Value::Object(old), Value::Object(new)) = (old, new) else { return false };
     let wanted = |name: &&String| !["metadata", "status", "kind", "apiVersion"].contains(&name.as_str());
     old.keys().filter(wanted).any(|name| old.get(name) != new.get(name))

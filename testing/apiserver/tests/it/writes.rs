@@ -402,3 +402,30 @@ async fn a_test_writes_directly_with_the_status_it_wants() {
     assert_eq!(server.modify("pods", "default", "a", |_| {}).unwrap_err().code, 404);
     assert_eq!(server.create("nothing", json!({})).unwrap_err().code, 404);
 }
+
+#[tokio::test]
+async fn defaults_of_a_schema_are_filled_in_by_every_write_and_a_test_can_wait_for_a_state() {
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "default": {}, "properties": {
+        "n": {"type": "integer", "default": 1},
+        "list": {"type": "array", "items": {"type": "object", "properties": {"proto": {"type": "string", "default": "TCP"}}}},
+        "map": {"type": "object", "additionalProperties": {"type": "object", "properties": {"on": {"default": true}}}},
+    }}}});
+    let foos = Resource::custom("example.com", "v1", "Foo", "foos").with_schema(schema);
+    let server = ApiServer::builder().custom_resource(foos).start().await.unwrap();
+    let path = "/apis/example.com/v1/namespaces/default/foos";
+    let foo =
+        |spec: Value| json!({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "a"}, "spec": spec});
+    let is_two = |object: Option<&Value>| object.is_some_and(|object| object["spec"]["n"] == 2);
+    let two = server.wait_until("example.com/v1/foos", "default", "a", is_two);
+    let writes = async {
+        let sent = json!({"list": [{}, {"proto": "UDP"}], "map": {"a": {}}});
+        let made = write(&server, "POST", path, foo(sent)).await.body;
+        let filled = json!({"list": [{"proto": "TCP"}, {"proto": "UDP"}], "map": {"a": {"on": true}}, "n": 1});
+        assert_eq!(made["spec"], filled);
+        let patch = json!({"spec": {"n": 2, "list": [{}], "map": null}});
+        let patched = write(&server, "PATCH", &format!("{path}/a"), patch).await.body;
+        assert_eq!(patched["spec"], json!({"list": [{"proto": "TCP"}], "n": 2}));
+    };
+    let (two, ()) = tokio::join!(two, writes);
+    assert!(is_two(two.as_ref()));
+}
