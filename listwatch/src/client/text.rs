@@ -9,10 +9,6 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Text<'de>(pub(crate) Cow<'de, str>);
 
-impl Text<'_> {
-    pub(crate) const EMPTY: Self = Self(Cow::Borrowed(""));
-}
-
 impl<'de> Deserialize<'de> for Text<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct TextVisitor;

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::parts::{Owner, Parts};
+use super::parts::{Owner, Part, Parts};
 use super::table::NUMBER_MAX;
 use crate::client::decode::item_error;
 use crate::client::drop_fields::{DropFields, Fate};
@@ -96,8 +96,8 @@ impl<'w, 'de> Walk<'w, 'de> {
     /// Skips a member that is to be cut out.
     fn skip<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         let Span(value) = map.next_value()?;
-        let key_start = self.parts.offset(key) - 1;
-        let value_end = self.parts.offset(value) + value.len();
+        let key_start = self.parts.offset(key.as_bytes()) - 1;
+        let value_end = self.parts.offset(value.as_bytes()) + value.len();
         self.parts.cut_member(key_start, value_end);
         Ok(())
     }
@@ -154,9 +154,9 @@ impl<'w, 'de> Walk<'w, 'de> {
                 self.enter(Place::Owners, inside, map)
             }
             (Place::Labels, _) => {
-                let mut value = Text::EMPTY;
+                let mut value = Part::default();
                 text_into(&mut value, map)?;
-                self.parts.labels.push((key, value));
+                self.parts.labels.push((part(key), value));
                 Ok(())
             }
             (Place::Owner, key) => self.take_of_owner(key, inside, map),
@@ -188,9 +188,16 @@ impl<'w, 'de> Walk<'w, 'de> {
 }
 
 /// A text, or none where it is null.
-fn text_into<'de, A: MapAccess<'de>>(into: &mut Text<'de>, map: &mut A) -> Result<(), A::Error> {
-    *into = map.next_value::<Option<_>>()?.unwrap_or_default();
+fn text_into<'de, A: MapAccess<'de>>(into: &mut Part<'de>, map: &mut A) -> Result<(), A::Error> {
+    *into = map.next_value::<Option<_>>()?.map(part).unwrap_or_default();
     Ok(())
+}
+
+fn part(text: Text<'_>) -> Part<'_> {
+    match text.0 {
+        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+    }
 }
 
 /// A value that is neither object nor array (nor null) may stand elsewhere only.

@@ -1,9 +1,16 @@
 //! PURE. What is known of an object that is being packed.
 
+use std::borrow::Cow;
+
 use smallvec::SmallVec;
 
 use crate::client::protobuf::edits::Edits;
-use crate::client::text::Text;
+
+/// A text, as its bytes: it was checked to be one. Borrowed where it stands in the object as it is.
+pub(super) type Part<'a> = Cow<'a, [u8]>;
+
+/// No text.
+const EMPTY: Part<'static> = Cow::Borrowed(&[]);
 
 /// What is known of an object, borrowed from its bytes where it stands there as it is.
 #[derive(Debug)]
@@ -12,22 +19,22 @@ pub(super) struct Parts<'a> {
     pub(super) wire: &'a [u8],
     /// What is left out of it.
     pub(super) edits: Edits,
-    pub(super) namespace: Text<'a>,
-    pub(super) name: Text<'a>,
-    pub(super) uid: Text<'a>,
-    pub(super) resource_version: Text<'a>,
+    pub(super) namespace: Part<'a>,
+    pub(super) name: Part<'a>,
+    pub(super) uid: Part<'a>,
+    pub(super) resource_version: Part<'a>,
     pub(super) generation: Option<i64>,
     pub(super) being_deleted: bool,
-    pub(super) labels: SmallVec<[(Text<'a>, Text<'a>); 12]>,
+    pub(super) labels: SmallVec<[(Part<'a>, Part<'a>); 12]>,
     pub(super) owners: SmallVec<[Owner<'a>; 1]>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Owner<'a> {
-    pub(super) api_version: Text<'a>,
-    pub(super) kind: Text<'a>,
-    pub(super) name: Text<'a>,
-    pub(super) uid: Text<'a>,
+    pub(super) api_version: Part<'a>,
+    pub(super) kind: Part<'a>,
+    pub(super) name: Part<'a>,
+    pub(super) uid: Part<'a>,
     pub(super) controller: bool,
 }
 
@@ -37,10 +44,10 @@ impl<'a> Parts<'a> {
         Self {
             wire,
             edits: Edits::default(),
-            namespace: Text::EMPTY,
-            name: Text::EMPTY,
-            uid: Text::EMPTY,
-            resource_version: Text::EMPTY,
+            namespace: EMPTY,
+            name: EMPTY,
+            uid: EMPTY,
+            resource_version: EMPTY,
             generation: None,
             being_deleted: false,
             labels: SmallVec::new(),
@@ -49,7 +56,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Where a part begins that is borrowed from the object.
-    pub(super) fn offset(&self, part: &str) -> usize {
+    pub(super) fn offset(&self, part: &[u8]) -> usize {
         part.as_ptr() as usize - self.wire.as_ptr() as usize
     }
 

@@ -16,9 +16,8 @@ use kubewire_indexer::{Id, OwnerReference};
 #[cfg(feature = "zstd")]
 use smallvec::SmallVec;
 
-use super::parts::Parts;
+use super::parts::{Part, Parts};
 use crate::client::codec::Format;
-use crate::client::text::Text;
 
 /// Bytes of the last number, which holds twice where the numbers begin, and one more where they are wide.
 const LAST_LEN: usize = size_of::<u32>();
@@ -208,7 +207,7 @@ impl Parts<'_> {
     pub(super) fn pack(mut self, format: Format) -> Arc<[u8]> {
         self.sort_labels();
         let object_len = self.edits.len_of(self.wire.len());
-        let escaped: usize = self.texts().map(|text| if let Cow::Owned(text) = &text.0 { text.len() } else { 0 }).sum();
+        let escaped: usize = self.texts().map(|text| if let Cow::Owned(text) = text { text.len() } else { 0 }).sum();
         let numbers = LABELS + self.labels.len() * NUMBERS_A_LABEL + self.owners.len() * NUMBERS_AN_OWNER;
         let start = object_len + escaped;
         // There are fewer labels and owners than bytes.
@@ -254,22 +253,22 @@ impl Parts<'_> {
     }
 
     /// Start and length of a part: where it stands in the object, or else in a copy that is put behind that.
-    fn write_part(&self, part: &Text<'_>, writer: &mut Writer<'_>) {
-        let start = match &part.0 {
-            Cow::Borrowed("") => 0,
+    fn write_part(&self, part: &Part<'_>, writer: &mut Writer<'_>) {
+        let start = match part {
+            Cow::Borrowed([]) => 0,
             Cow::Borrowed(part) => self.edits.moved(self.offset(part)),
             Cow::Owned(part) => {
                 let start = writer.object_at;
-                writer.push_bytes(part.as_bytes());
+                writer.push_bytes(part);
                 start
             }
         };
         writer.push_number(start);
-        writer.push_number(part.0.len());
+        writer.push_number(part.len());
     }
 
     /// All that the table tells of.
-    fn texts(&self) -> impl Iterator<Item = &Text<'_>> {
+    fn texts(&self) -> impl Iterator<Item = &Part<'_>> {
         let id = [&self.namespace, &self.name, &self.uid, &self.resource_version];
         let labels = self.labels.iter().flat_map(|(name, value)| [name, value]);
         let owners = self.owners.iter().flat_map(|owner| [&owner.api_version, &owner.kind, &owner.name, &owner.uid]);

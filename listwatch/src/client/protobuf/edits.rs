@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 #[cfg(feature = "prost")]
 use crate::client::protobuf::metadata::METADATA;
-use crate::client::protobuf::wire::{Fields, Malformed, varint_bytes};
+use crate::client::protobuf::wire::{Field, Fields, Malformed, varint_bytes};
 
 /// Replacements in some bytes: in order, apart from each other.
 #[derive(Clone, Debug, Default)]
@@ -43,20 +43,29 @@ impl Edits {
         }
     }
 
-    /// Cuts fields out of a message within the bytes, and mends the length that stands before it.
-    pub(crate) fn cut_fields(&mut self, length: Range<usize>, message: &[u8], tags: u32) -> Result<(), Malformed> {
+    /// Cuts fields out of a message within the bytes, mends the length that stands before it, and tells of each field that
+    /// stays.
+    pub(crate) fn cut_fields<'a>(
+        &mut self,
+        length: Range<usize>,
+        message: &'a [u8],
+        tags: u32,
+        mut kept: impl FnMut(Field<'a>) -> Result<(), Malformed>,
+    ) -> Result<(), Malformed> {
         let first = self.edits.len();
         let start = length.end;
         let mut left = message.len();
         for field in Fields::new(message) {
             let field = field?;
-            if is_in(field.tag, tags) {
-                if left == message.len() {
-                    self.cut(length.clone());
-                }
-                left -= field.end - field.start;
-                self.cut(start + field.start..start + field.end);
+            if !is_in(field.tag, tags) {
+                kept(field)?;
+                continue;
             }
+            if left == message.len() {
+                self.cut(length.clone());
+            }
+            left -= field.end - field.start;
+            self.cut(start + field.start..start + field.end);
         }
         if let Some(edit) = self.edits.get_mut(first) {
             (edit.instead, edit.instead_len) = varint_bytes(left as u64);
@@ -96,7 +105,7 @@ pub(crate) fn cut_metadata(object: &[u8], tags: u32) -> Result<Edits, Malformed>
     for field in Fields::new(object) {
         let field = field?;
         if let Some(metadata) = field.bytes(METADATA) {
-            edits.cut_fields(field.value_start..field.end - metadata.len(), metadata, tags)?;
+            edits.cut_fields(field.value_start..field.end - metadata.len(), metadata, tags, |_| Ok(()))?;
         }
     }
     Ok(edits)

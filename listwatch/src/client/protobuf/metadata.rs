@@ -3,7 +3,7 @@
 //! They are the first field of every object that can be listed, and `ObjectMeta` is the same in all of them: that is
 //! all that needs to be known of an object whose type is not.
 
-use crate::client::protobuf::wire::{Field, Fields};
+use crate::client::protobuf::wire::{Field, Fields, Malformed};
 
 /// The field of an object.
 pub(crate) const METADATA: u32 = 1;
@@ -47,14 +47,17 @@ pub(crate) fn lenient_metadata(object: &[u8]) -> impl Iterator<Item = Field<'_>>
     metadata.flat_map(|metadata| Fields::new(metadata).map_while(Result::ok))
 }
 
-/// Name and value of a label or an annotation.
-pub(crate) fn map_entry(message: &[u8]) -> Result<(&str, &str), super::wire::Malformed> {
-    let (mut name, mut value) = ("", "");
+/// Name and value of a label or an annotation, each read by `text`.
+pub(crate) fn map_entry<'a, T: Default>(
+    message: &'a [u8],
+    text: impl Fn(&Field<'a>) -> Result<T, Malformed>,
+) -> Result<(T, T), Malformed> {
+    let (mut name, mut value) = (T::default(), T::default());
     for field in Fields::new(message) {
         let field = field?;
         match field.tag {
-            1 => name = field.text()?,
-            2 => value = field.text()?,
+            1 => name = text(&field)?,
+            2 => value = text(&field)?,
             _ => {}
         }
     }

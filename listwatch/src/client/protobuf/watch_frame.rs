@@ -7,7 +7,7 @@ use crate::client::excerpt::excerpt;
 use crate::client::protobuf::envelope::{Envelope, MAGIC};
 use crate::client::protobuf::item::{item_error, peek, read_item};
 use crate::client::protobuf::metadata::{ANNOTATIONS, RESOURCE_VERSION, lenient_metadata, map_entry};
-use crate::client::protobuf::wire::{Fields, Malformed};
+use crate::client::protobuf::wire::{Field, Fields, Malformed};
 use crate::client::shaped::Types;
 use crate::client::status::error_of_event;
 use crate::client::watch_line::{INITIAL_EVENTS_END, bookmark, change, event, unknown};
@@ -92,7 +92,7 @@ fn read_bookmark<O>(object: &[u8], types: Option<&Types>) -> WatchEvent<O> {
         match field.tag {
             RESOURCE_VERSION => version = field.text().unwrap_or_default(),
             ANNOTATIONS => {
-                let entry = field.message().and_then(map_entry);
+                let entry = field.message().and_then(|entry| map_entry(entry, Field::text));
                 if let Ok((INITIAL_EVENTS_END, value)) = entry {
                     ends = value == "true";
                 }

@@ -156,7 +156,19 @@ impl<'a> Fields<'a> {
         Self { message, at: 0 }
     }
 
+    #[inline]
     fn varint(&mut self) -> Result<u64, &'static str> {
+        // Most are a byte long.
+        match self.message.get(self.at) {
+            Some(&byte) if byte < 0x80 => {
+                self.at += 1;
+                Ok(byte.into())
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Result<u64, &'static str> {
         let mut varint = Varint::default();
         while let Some(&byte) = self.message.get(self.at) {
             self.at += 1;
@@ -167,6 +179,7 @@ impl<'a> Fields<'a> {
         Err("an end within a number")
     }
 
+    #[inline]
     fn take(&mut self, len: u64) -> Result<&'a [u8], &'static str> {
         let rest = &self.message[self.at..];
         let len = usize::try_from(len).ok().filter(|len| *len <= rest.len()).ok_or("a value beyond the end")?;
@@ -174,6 +187,7 @@ impl<'a> Fields<'a> {
         Ok(&rest[..len])
     }
 
+    #[inline]
     fn field(&mut self) -> Result<Field<'a>, &'static str> {
         let start = self.at;
         let (tag, wire_type) = key(self.varint()?)?;
@@ -193,6 +207,7 @@ impl<'a> Fields<'a> {
 impl<'a> Iterator for Fields<'a> {
     type Item = Result<Field<'a>, Malformed>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.at == self.message.len() {
             return None;
