@@ -255,7 +255,7 @@ impl Cache {
         if !indexers.names().any(|name| name == NAMESPACE_INDEX) {
             indexers = indexers.with(NAMESPACE_INDEX, kubewire_indexer::IndexFunc::namespace());
         }
-        let mut made = InformerOptions::new().indexers(indexers);
+        let mut made = InformerOptions::new().indexers(indexers).reflector(options.reflector.clone());
         if !scope.resync_period.is_zero() {
             made = made.resync_period(spread(scope.resync_period, Random::new().fraction()));
         }

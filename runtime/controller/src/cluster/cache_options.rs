@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kubewire_indexer::{IndexFunc, Indexers, Object};
+use kubewire_informer::reflector::ReflectorOptions;
 use kubewire_informer::{InformerName, MetricsProvider};
 
 use super::scopes::{ByNamespace, ScopeOptions, Settings};
@@ -47,6 +48,7 @@ pub struct CacheOptions {
     pub(super) sync_timeout: Duration,
     pub(super) name: Option<InformerName>,
     pub(super) metrics: Option<Arc<dyn MetricsProvider>>,
+    pub(super) reflector: ReflectorOptions,
 }
 
 /// What becomes of a read of a type that nobody watches.
@@ -75,6 +77,7 @@ impl CacheOptions {
             sync_timeout: SYNC_TIMEOUT,
             name: None,
             metrics: None,
+            reflector: ReflectorOptions::new(),
         }
     }
 
@@ -115,6 +118,12 @@ impl CacheOptions {
     /// Gives the informers of this cache metrics, under this name.
     pub fn metrics(self, name: InformerName, provider: Arc<dyn MetricsProvider>) -> Self {
         Self { name: Some(name), metrics: Some(provider), ..self }
+    }
+
+    /// How all informers of this cache list and watch: streaming lists, pages, pauses after failures. A resync period of theirs
+    /// does not count, [that of the scope](ScopeOptions::resync_period) does. Default: as client-go.
+    pub fn reflector(self, reflector: ReflectorOptions) -> Self {
+        Self { reflector, ..self }
     }
 
     pub(super) fn of_type<O: Object>(&self) -> TypeOptions<O> {

@@ -1,7 +1,7 @@
 //! Does what the stages say, and tells them what has happened: one future, with a task for each runnable.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::run_error::find_in_chain;
-use super::runnable_groups::{Settings, Shared};
+use super::runnable_groups::{Member, Settings, Shared};
 use super::stages::{Ending, Event, MemberId, Step, Timer};
 use crate::panic_text::panic_text;
-use crate::{BoxError, Cancelled, Failure, Group, RunContext, RunError, Runnable};
+use crate::{BoxError, Cancelled, Failure, Group, RunContext, RunError};
 
 /// What a task is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,7 +37,7 @@ pub(super) struct Driver {
     /// What runs.
     handles: HashMap<tokio::task::Id, (Task, AbortHandle)>,
     /// The stop of each group.
-    stops: HashMap<Group, CancellationToken>,
+    stops: BTreeMap<Group, CancellationToken>,
     stop_warm_ups: CancellationToken,
     stop_elector: CancellationToken,
     cancel: CancellationToken,
@@ -56,7 +56,7 @@ impl Driver {
             settings,
             tasks: JoinSet::new(),
             handles: HashMap::new(),
-            stops: HashMap::new(),
+            stops: BTreeMap::new(),
             stop_warm_ups: CancellationToken::new(),
             stop_elector: CancellationToken::new(),
             cancel: CancellationToken::new(),
@@ -100,7 +100,7 @@ impl Driver {
     /// Does all there is to do. True once it is over.
     fn apply_steps(&mut self) -> bool {
         loop {
-            let (step, runnable) = {
+            let (step, member) = {
                 let mut state = self.shared.state.lock();
                 let Some(step) = state.stages.next() else { return false };
                 let member = match step {
@@ -109,9 +109,9 @@ impl Driver {
                 };
                 (step, member)
             };
-            match (step, runnable) {
-                (Step::Launch(id), Some(runnable)) => self.launch(id, &runnable),
-                (Step::WarmUp(id), Some(runnable)) => self.warm_up(id, runnable),
+            match (step, member) {
+                (Step::Launch(id), Some(member)) => self.launch(id, member),
+                (Step::WarmUp(id), Some(member)) => self.warm_up(id, member),
                 (Step::Launch(_) | Step::WarmUp(_), None) => {}
                 (Step::Elect, _) => self.elect(),
                 (Step::SayStarted, _) => self.shared.started.cancel(),
@@ -148,18 +148,16 @@ impl Driver {
         self.handles.insert(handle.id(), (task, handle));
     }
 
-    fn launch(&mut self, id: MemberId, runnable: &Arc<dyn Runnable>) {
-        let stop = self.stop_of(runnable.group());
+    fn launch(&mut self, id: MemberId, Member { runnable, name, group }: Member) {
+        let stop = self.stop_of(group);
         let cx = self.context(stop);
-        let (member, context) = (Arc::clone(runnable), cx.clone());
-        self.spawn(Task::Run(id), runnable.name(), Box::pin(async move { member.run(context).await }));
-        let member = Arc::clone(runnable);
-        self.spawn(Task::Ready(id), runnable.name(), Box::pin(async move { member.ready(&cx).await }));
+        let (member, context) = (Arc::clone(&runnable), cx.clone());
+        self.spawn(Task::Run(id), &name, Box::pin(async move { member.run(context).await }));
+        self.spawn(Task::Ready(id), &name, Box::pin(async move { runnable.ready(&cx).await }));
     }
 
-    fn warm_up(&mut self, id: MemberId, runnable: Arc<dyn Runnable>) {
+    fn warm_up(&mut self, id: MemberId, Member { runnable, name, .. }: Member) {
         let cx = self.context(self.stop_warm_ups.clone());
-        let name = runnable.name().to_owned();
         let work = async move {
             match runnable.warm_up(cx) {
                 Some(work) => work.await,
@@ -212,11 +210,9 @@ impl Driver {
     }
 
     fn names_of_running(&self) -> Vec<String> {
-        let running: Vec<_> = {
-            let state = self.shared.state.lock();
-            state.stages.running().filter_map(|id| state.members.get(&id).cloned()).collect()
-        };
-        running.iter().map(|runnable| runnable.name().to_owned()).collect()
+        let state = self.shared.state.lock();
+        let running = state.stages.running().filter_map(|id| state.members.get(&id));
+        running.map(|member| member.name.to_string()).collect()
     }
 
     fn cancel_all(&mut self) {
@@ -235,8 +231,8 @@ impl Driver {
     fn ended(&mut self, ended: Result<(tokio::task::Id, Outcome), JoinError>) {
         let (id, outcome) = match ended {
             Ok((id, outcome)) => (id, outcome),
-            // Only an abort brings this, as panics are caught: it has ended as it was asked to.
-            Err(error) => (error.id(), Ok(Ok(()))),
+            // What it held panicked when it was dropped; or it was aborted, and has ended as it was asked to.
+            Err(error) => (error.id(), error.try_into_panic().map_or(Ok(Ok(())), Err)),
         };
         let Some((task, _)) = self.handles.remove(&id) else { return };
         match task {
@@ -249,9 +245,9 @@ impl Driver {
                 let ending = self.failure(id, outcome, |name, source| Failure::Runnable { name, source });
                 self.abort(|task| task == Task::Ready(id));
                 self.tell(Event::Ended(id, ending));
-                // Dropped without the lock.
+                // Let go without the lock.
                 let member = self.shared.state.lock().members.remove(&id);
-                drop(member);
+                member.into_iter().for_each(Member::let_go);
             }
             Task::WarmUp(id) => {
                 let ending = self.failure(id, outcome, |name, source| Failure::Runnable { name, source });
@@ -277,8 +273,8 @@ impl Driver {
     }
 
     fn name_of(&self, id: MemberId) -> String {
-        let member = self.shared.state.lock().members.get(&id).cloned();
-        member.map_or_else(|| "a runnable".to_owned(), |member| member.name().to_owned())
+        let state = self.shared.state.lock();
+        state.members.get(&id).map_or_else(|| "a runnable".to_owned(), |member| member.name.to_string())
     }
 
     fn elector_ended(&mut self, outcome: Outcome) {
@@ -312,7 +308,7 @@ impl Drop for Driver {
             state.stages.give_up();
             std::mem::take(&mut state.members)
         };
-        drop(members);
+        members.into_values().for_each(Member::let_go);
         self.shared.ended.cancel();
     }
 }

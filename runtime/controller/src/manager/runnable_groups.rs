@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::driver::Driver;
 use super::stages::{Event, MemberId, Stages};
-use crate::{Activity, AddError, Ended, Failure, LeaderElection, RunError, Runnable};
+use crate::panic_text::panic_text;
+use crate::{Activity, AddError, Ended, Failure, Group, LeaderElection, RunError, Runnable};
 
 /// What runs: [`Runnable`]s in [`Group`](crate::Group)s, started and stopped in the documented order, within bounded time.
 /// A [`Manager`](crate::Manager) is this with a cluster and servers. Cloning gives another handle.
@@ -93,7 +95,25 @@ pub(super) struct Settings {
 pub(super) struct State {
     pub(super) stages: Stages,
     /// Those that have not ended.
-    pub(super) members: HashMap<MemberId, Arc<dyn Runnable>>,
+    pub(super) members: HashMap<MemberId, Member>,
+}
+
+/// Who is run, and what it said of itself when it was taken in: that is asked once.
+#[derive(Clone)]
+pub(super) struct Member {
+    pub(super) runnable: Arc<dyn Runnable>,
+    pub(super) name: Arc<str>,
+    pub(super) group: Group,
+}
+
+impl Member {
+    /// Lets go of it: what is the user's is dropped, perhaps, and may panic.
+    pub(super) fn let_go(self) {
+        let name = Arc::clone(&self.name);
+        if catch_unwind(AssertUnwindSafe(|| drop(self))).is_err() {
+            tracing::error!(name = &*name, "a runnable panicked when it was dropped");
+        }
+    }
 }
 
 /// As controller-runtime's, and as long as Kubernetes gives a pod.
@@ -160,12 +180,12 @@ impl RunnableGroups {
     /// The stop has begun.
     pub fn add_shared(&self, runnable: Arc<dyn Runnable>) -> Result<(), AddError> {
         // Asked without the lock: it is the user's.
-        let group = runnable.group();
+        let member = Member { group: runnable.group(), name: runnable.name().into(), runnable };
         {
             let mut state = self.shared.state.lock();
             // Whether there is a warm-up shows when it is asked for.
-            let id = state.stages.add(group, true).map_err(|_| AddError)?;
-            state.members.insert(id, runnable);
+            let id = state.stages.add(member.group, true).map_err(|_| AddError)?;
+            state.members.insert(id, member);
         }
         self.shared.changed.notify_one();
         Ok(())
@@ -179,7 +199,8 @@ impl RunnableGroups {
     /// All that went wrong, see [`Failure`]; an orderly stop is none.
     pub async fn run(&self, stop: CancellationToken) -> Result<(), RunError> {
         let settings = self.shared.settings.lock().clone();
-        let checked = settings.elector.as_ref().map_or(Ok(()), |elector| elector.check());
+        let checked = catch_unwind(AssertUnwindSafe(|| settings.elector.as_ref().map_or(Ok(()), |it| it.check())));
+        let checked = checked.unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_text(&*panic)).into()));
         {
             let mut state = self.shared.state.lock();
             // Where it fails it has begun, too: it runs once. Where it is stopped already, nothing is launched.
@@ -253,7 +274,7 @@ impl RunnableGroups {
     fn activity(&self) -> Activity {
         let mut members: Vec<_> = {
             let state = self.shared.state.lock();
-            state.members.iter().map(|(id, member)| (*id, Arc::clone(member))).collect()
+            state.members.iter().map(|(id, member)| (*id, Arc::clone(&member.runnable))).collect()
         };
         // Asked without the lock: they are the user's.
         members.sort_by_key(|(id, _)| *id);

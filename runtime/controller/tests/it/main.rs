@@ -3,6 +3,7 @@
 
 mod builder;
 mod hostile;
+mod misbehaving;
 mod reconcile;
 #[cfg(unix)]
 mod signals;
