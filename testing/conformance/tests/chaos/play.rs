@@ -31,7 +31,8 @@ use crate::faults::{self, LINE_LEN_MAX};
 use crate::outage;
 use crate::restores::Restores;
 use crate::scope::Scope;
-use crate::seeds::FIRST_SOCKET_SEED;
+use crate::seeds::{FIRST_SOCKET_SEED, NameOnPanic};
+use crate::tally::Outcome;
 use crate::trouble::Trouble;
 use crate::writers::{self, Writing};
 
@@ -60,17 +61,6 @@ pub(crate) struct Play {
     weather: Weather,
 }
 
-/// What came of a run that went well.
-pub(crate) struct Outcome {
-    pub(crate) digest: u64,
-    pub(crate) faults: BTreeMap<&'static str, u64>,
-    pub(crate) virtual_time: Duration,
-    pub(crate) written: u64,
-    pub(crate) requests: u64,
-    pub(crate) told: u64,
-    pub(crate) processed: u64,
-}
-
 /// The delivery of a run's first informer.
 pub(crate) fn delivery(seed: u64) -> Delivery {
     [Delivery::PerKey, Delivery::InOrder, Delivery::Coalescing][(seed % 3) as usize]
@@ -89,7 +79,7 @@ impl Play {
     ///
     /// Where anything is not as it should be; the seed is printed then.
     pub(crate) fn run(self) -> Outcome {
-        let _name = NameOnPanic(self.seed);
+        let _name = NameOnPanic { seed: self.seed, test: "chaos" };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         runtime.block_on(self.play())
     }
@@ -250,7 +240,8 @@ impl Stage {
         assert_eq!(server.requests_open(), 0, "a request is left open");
         assert_eq!(server.connections_open(), 0, "a connection is left open");
         let (requests, digest) = (requests.len() as u64, self.digest.value());
-        Outcome { digest, faults, virtual_time: Duration::ZERO, written: self.written, requests, told, processed }
+        let virtual_time = Duration::ZERO;
+        Outcome { digest, faults, virtual_time, written: self.written, requests, told, processed, handovers: 0 }
     }
 }
 
@@ -415,15 +406,4 @@ where
 {
     /// Nor here.
     fn trace(&self, _: &Traces) {}
-}
-
-/// Says how to play the same again, where a run fails.
-struct NameOnPanic(u64);
-
-impl Drop for NameOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("FAILED; once more: KUBEWIRE_SEED={} cargo test -p kubewire-conformance --test chaos", self.0);
-        }
-    }
 }

@@ -6,8 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use crate::faults;
-use crate::play::Play;
-use crate::tally::{self, Tally};
+use crate::tally::{self, Outcome, Tally};
 
 /// Seeds from here on run over sockets.
 pub(crate) const FIRST_SOCKET_SEED: u64 = 1_000_000;
@@ -70,7 +69,7 @@ impl Seeds {
     /// # Panics
     ///
     /// In the end, where a seed has failed: with all that have.
-    pub(crate) fn play(self, name: &str, mine: impl Fn(u64) -> bool) {
+    pub(crate) fn play(self, name: &str, mine: impl Fn(u64) -> bool, play: impl Fn(u64) -> Outcome) {
         let begun = Instant::now();
         let mut played = Played::default();
         match self {
@@ -80,7 +79,7 @@ impl Seeds {
                     let sockets = (last - first).div_ceil(IN_PROCESS_FOR_ONE_OVER_SOCKETS);
                     seeds.extend((first..first + sockets).map(|seed| FIRST_SOCKET_SEED + seed));
                 }
-                seeds.into_iter().filter(|seed| mine(*seed)).for_each(|seed| played.play(seed));
+                seeds.into_iter().filter(|seed| mine(*seed)).for_each(|seed| played.play(seed, &play));
                 if complete && played.failures.is_empty() {
                     faults::all_occur_in(&played.tally);
                 }
@@ -95,7 +94,7 @@ impl Seeds {
                         .map(|offset| offset + n)
                         .into_iter()
                         .filter(|seed| mine(*seed))
-                        .for_each(|seed| played.play(seed));
+                        .for_each(|seed| played.play(seed, &play));
                     if said.elapsed() > PROGRESS_INTERVAL {
                         said = Instant::now();
                         let (minutes, failed) = (begun.elapsed().as_secs() / 60, played.failures.len());
@@ -124,9 +123,9 @@ struct Played {
 }
 
 impl Played {
-    fn play(&mut self, seed: u64) {
+    fn play(&mut self, seed: u64, play: impl Fn(u64) -> Outcome) {
         // Nothing is shared between two runs but this, which a panic does not touch.
-        match catch_unwind(AssertUnwindSafe(|| Play::new(seed).run())) {
+        match catch_unwind(AssertUnwindSafe(|| play(seed))) {
             Ok(outcome) => self.tally.add(&outcome),
             Err(panic) => {
                 let message = (panic.downcast_ref::<String>().map(String::as_str))
@@ -136,6 +135,22 @@ impl Played {
                 let start: String = message.chars().take(FAILURE_LEN_MAX).collect();
                 self.failures.push(format!("KUBEWIRE_SEED={seed}: {start}"));
             }
+        }
+    }
+}
+
+/// Says how to play the same again, where a run fails.
+pub(crate) struct NameOnPanic {
+    pub(crate) seed: u64,
+    /// The name of this test program.
+    pub(crate) test: &'static str,
+}
+
+impl Drop for NameOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let Self { seed, test } = self;
+            eprintln!("FAILED; once more: KUBEWIRE_SEED={seed} cargo test -p kubewire-conformance --test {test}");
         }
     }
 }

@@ -6,7 +6,18 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::play::Outcome;
+/// What came of a run that went well.
+pub(crate) struct Outcome {
+    pub(crate) digest: u64,
+    pub(crate) faults: BTreeMap<&'static str, u64>,
+    pub(crate) virtual_time: Duration,
+    pub(crate) written: u64,
+    pub(crate) requests: u64,
+    pub(crate) told: u64,
+    pub(crate) processed: u64,
+    /// From one leader to another.
+    pub(crate) handovers: u64,
+}
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
@@ -17,6 +28,7 @@ pub(crate) struct Tally {
     requests: u64,
     told: u64,
     processed: u64,
+    handovers: u64,
 }
 
 /// Of all tests of this program.
@@ -40,6 +52,7 @@ impl Tally {
             requests: outcome.requests,
             told: outcome.told,
             processed: outcome.processed,
+            handovers: outcome.handovers,
         });
     }
 
@@ -53,6 +66,7 @@ impl Tally {
         self.requests += other.requests;
         self.told += other.told;
         self.processed += other.processed;
+        self.handovers += other.handovers;
     }
 }
 
@@ -63,8 +77,8 @@ impl fmt::Display for Tally {
         write!(
             f,
             "{} seeds, {hours:.1} h of virtual time, {} changes written, {} requests, {} notifications, {} keys processed, \
-             {faults} faults met a request or a stream:",
-            self.seeds, self.written, self.requests, self.told, self.processed
+             {} hand-overs, {faults} faults met a request or a stream:",
+            self.seeds, self.written, self.requests, self.told, self.processed, self.handovers
         )?;
         for (n, (kind, count)) in self.faults.iter().enumerate() {
             write!(f, "{} {kind} {count}", if n == 0 { "" } else { "," })?;
