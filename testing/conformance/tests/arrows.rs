@@ -77,6 +77,11 @@ impl Package {
         self.manifest_path.parent().expect("a manifest lies in a folder")
     }
 
+    /// Whether it lies in this folder of the workspace.
+    fn is_in(&self, folder: &str) -> bool {
+        self.folder().parent().is_some_and(|parent| parent.ends_with(folder))
+    }
+
     /// What it depends on outside of its tests.
     fn depends_on(&self) -> impl Iterator<Item = &Dependency> {
         self.dependencies.iter().filter(|dependency| dependency.kind.as_deref() != Some("dev"))
@@ -162,6 +167,43 @@ fn the_blocks_pull_in_nothing_of_kubernetes_or_http_but_by_listwatch() {
         assert!(strangers.is_empty(), "{package} {features:?} pulls in {strangers:?}");
     }
     assert!(tree("kubewire-listwatch", &[]).contains("kube-client"), "this test looks for the wrong names");
+}
+
+/// How many packages are built for who uses a block alone, on Linux, itself counted. A number is changed on purpose only:
+/// who makes it larger says in the change why all users are to build that.
+///
+/// package | features | packages
+const BUILT_WITH: &[(&str, &[&str], usize)] = &[
+    ("kubewire-ratelimit", &[], 29),
+    ("kubewire-workqueue", &[], 31),
+    ("kubewire-indexer", &[], 24),
+    ("kubewire-indexer", &["--features", "derive,kube"], 49),
+    ("kubewire-listwatch", &["--no-default-features"], 42),
+    ("kubewire-listwatch", &[], 131),
+    ("kubewire-informer", &[], 47),
+];
+
+/// What nobody may have to build who does without the controller layer. Hyper comes with `listwatch`'s client.
+const OF_THE_CONTROLLER_LAYER: &[&str] = &["axum", "prometheus", "prometheus-client", "rustls", "openssl", "uuid"];
+
+/// As `cargo tree` has it: features and all are those of a build of that package alone, which `cargo metadata` mixes with
+/// those of all other members.
+#[test]
+fn who_uses_a_block_alone_builds_so_many_packages_and_nothing_of_the_controller_layer() {
+    let members = members();
+    let runtime: Vec<&str> =
+        members.iter().filter(|package| package.is_in("runtime")).map(|package| package.name.as_str()).collect();
+    assert!(runtime.contains(&"kubewire-controller"), "this test looks in the wrong folder: {runtime:?}");
+    for (package, features, count) in BUILT_WITH {
+        let tree = tree(package, &[features, ["--target", "x86_64-unknown-linux-gnu"].as_slice()].concat());
+        let names: Vec<&str> = tree.iter().map(String::as_str).collect();
+        for strange in runtime.iter().chain(OF_THE_CONTROLLER_LAYER) {
+            assert!(!names.contains(strange), "{package} {features:?} pulls in {strange}");
+        }
+        let speaks_http = *package == "kubewire-listwatch" && features.is_empty();
+        assert_eq!(names.contains(&"hyper"), speaks_http, "{package} {features:?} and HTTP");
+        assert_eq!(names.len(), *count, "{package} {features:?} is built with {names:#?}");
+    }
 }
 
 #[test]
