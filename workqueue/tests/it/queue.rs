@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
-use kubewire_workqueue::{Item, Order, Queue, Slot, TryGetError};
+use kubewire_workqueue::ratelimit::ManualClock;
+use kubewire_workqueue::{ByAddedPriority, Item, Order, Queue, Slot, TryGetError};
 use parking_lot::Mutex;
 use tokio::task::{JoinSet, yield_now};
 
-use crate::support::{drain, get, timed, waiting};
+use crate::support::{MS, drain, get, timed, waiting};
 
 /// Scenario 1, with both kinds of shut-down, as tasks on several threads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -292,4 +293,26 @@ fn snapshot_and_status_tell_where_each_key_is_and_since_when() {
         format!("{queue:?}"),
         r#"Queue { name: "", waiting: 1, processing: 2, delayed: 2, shutting_down: false }"#
     );
+}
+
+/// One high key comes each millisecond and one key is taken: there is always something that comes first, but for age.
+#[test]
+fn under_constant_load_a_low_key_waits_for_ever_or_no_longer_than_its_age_allows() {
+    // a step of priority is worth | when the key of priority -100 is taken, in milliseconds
+    for (aging, want) in [(0, None), (1, Some(100)), (10, Some(1000))] {
+        let time = ManualClock::new();
+        let order = ByAddedPriority::new().aging(aging * MS);
+        let queue = Queue::builder().clock(time.clock()).prioritized(order).build();
+        queue.add_at_priority("low", -100);
+        let mut taken = (0..5000).filter(|n| {
+            // Two keys, so that the one that was just taken is not in the way.
+            queue.add_at_priority(["high", "as high"][n % 2], 0);
+            time.advance(MS);
+            get(&queue).is_some_and(|key| {
+                queue.done(&key);
+                key == "low"
+            })
+        });
+        assert_eq!(taken.next(), want, "{aging}");
+    }
 }

@@ -32,8 +32,10 @@ fn a_forgotten_key_that_is_delayed_still_comes() {
     let (time, queue) = exponential();
     queue.add_rate_limited("one");
     queue.forget(&"one");
+    assert_eq!(queue.num_requeues(&"one"), 0, "it is charged by the call, not when it falls due");
     time.advance(MS);
     assert_eq!(drain(&queue), ["one"]);
+    assert_eq!(queue.num_requeues(&"one"), 0);
     queue.forget(&"unknown");
 }
 

@@ -103,6 +103,19 @@ fn an_earlier_moment_wakes_who_keeps_the_time() {
 }
 
 #[test]
+fn nobody_keeps_the_time_for_a_moment_that_is_not_to_come() {
+    let (time, queue) = timed();
+    let mut get = waiting(&queue);
+    for (key, delay) in [("at once", MS * 0), ("soon", MS)] {
+        queue.add_after(key, delay);
+        time.advance(delay);
+        assert_eq!(get.settle(), Some(Some(key)));
+        get = waiting(&queue);
+        assert_eq!(time.next_wake(), None, "{key}");
+    }
+}
+
+#[test]
 fn who_keeps_the_time_hands_it_over_when_it_is_dropped_or_gets_a_key() {
     let (time, queue) = timed();
     let mut first = waiting(&queue);
