@@ -19,5 +19,7 @@ pub(crate) const STREAMS_MAX: u32 = 250;
 pub(crate) const PING_PERIOD: Duration = Duration::from_secs(30);
 /// What is being answered has this long after the stop.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
+/// A connection on which nothing is being answered at the stop has this long: to end a request, to read the end of an answer.
+pub(crate) const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
 /// After an error of `accept`, such as too many open files.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

@@ -2,6 +2,8 @@
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::FutureExt;
 use http::{Request, StatusCode};
@@ -15,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
-use crate::bounds::{HEADER_BYTES_MAX, HEADER_TIMEOUT};
+use crate::bounds::{HEADER_BYTES_MAX, HEADER_TIMEOUT, LEAVE_TIMEOUT};
 use crate::{Answer, text};
 
 /// What a TLS handshake offers, the best first.
@@ -26,8 +28,32 @@ pub(crate) const PROTOCOLS: &[&[u8]] = &[
     b"http/1.1",
 ];
 
+/// How many requests of a connection are being answered. Clones count together.
+#[derive(Clone, Default)]
+struct Open(Arc<AtomicUsize>);
+
+impl Open {
+    /// One more, until that is dropped.
+    fn begin(&self) -> OpenOne {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        OpenOne(self.clone())
+    }
+
+    fn is_any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+struct OpenOne(Open);
+
+impl Drop for OpenOne {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Answers until the client has enough; after the stop, what is open.
-async fn until_stopped<C>(connection: C, stop: CancellationToken)
+async fn until_stopped<C>(connection: C, open: Open, stop: CancellationToken)
 where
     C: GracefulConnection<Error = hyper::Error>,
 {
@@ -36,7 +62,12 @@ where
         ended = connection.as_mut() => ended,
         () = stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            if open.is_any() {
+                connection.await
+            } else {
+                // Else a client that never ends its request holds up whoever waits for the end of the server.
+                tokio::time::timeout(LEAVE_TIMEOUT, connection).await.unwrap_or(Ok(()))
+            }
         }
     };
     if let Err(error) = ended {
@@ -53,12 +84,13 @@ pub(crate) async fn serve<F, A>(
     F: Fn(Request<Incoming>) -> A + Send + 'static,
     A: Future<Output = Answer> + Send + 'static,
 {
+    let open = Open::default();
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
         .max_buf_size(HEADER_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service_fn(caught(answer)));
-    until_stopped(connection, stop).await;
+        .serve_connection(TokioIo::new(stream), service_fn(caught(answer, open.clone())));
+    until_stopped(connection, open, stop).await;
 }
 
 /// As [`serve`], after a handshake, and HTTP/2 where the client has chosen that.
@@ -116,24 +148,27 @@ mod http2 {
         }
         let (rest, write) = tokio::io::split(stream);
         let stream = tokio::io::join(AsyncReadExt::chain(std::io::Cursor::new(preface), rest), write);
+        let open = Open::default();
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .keep_alive_interval(PING_PERIOD)
             .max_concurrent_streams(STREAMS_MAX)
-            .serve_connection(TokioIo::new(stream), service_fn(caught(answer)));
-        until_stopped(connection, stop).await;
+            .serve_connection(TokioIo::new(stream), service_fn(caught(answer, open.clone())));
+        until_stopped(connection, open, stop).await;
     }
 }
 
 /// Answers 500 where answering panics, be it when it begins or later.
-fn caught<F, A>(answer: F) -> impl Fn(Request<Incoming>) -> CaughtAnswer + Send + 'static
+fn caught<F, A>(answer: F, open: Open) -> impl Fn(Request<Incoming>) -> CaughtAnswer + Send + 'static
 where
     F: Fn(Request<Incoming>) -> A + Send + 'static,
     A: Future<Output = Answer> + Send + 'static,
 {
     move |request| {
+        let one = open.begin();
         let begun = std::panic::catch_unwind(AssertUnwindSafe(|| answer(request)));
         Box::pin(async move {
+            let _open = one;
             let answered = match begun {
                 Ok(answering) => AssertUnwindSafe(answering).catch_unwind().await,
                 Err(panic) => Err(panic),

@@ -36,6 +36,7 @@
 //! | requests at once on a connection of HTTP/2 | 250 | more wait |
 //! | answer to a ping of HTTP/2, sent every 30 s | 20 s | the connection is closed |
 //! | requests that are open at the stop | 60 s, or until the cancellation | given up |
+//! | connections without one at the stop | 1 s | closed, also in the midst of a head |
 //!
 //! A body is the service's to read and to bound: none of it is read before, and what is left unread is not kept. A service that
 //! panics is answered by 500, and harms nobody else.

@@ -145,6 +145,21 @@ async fn what_is_open_is_given_up_a_minute_after_the_stop_or_by_the_cancellation
     }
 }
 
+/// With controller-runtime's 32 s for a head it would outlast a grace period of 30 s.
+#[tokio::test]
+async fn a_client_that_never_ends_its_request_holds_up_a_stop_for_a_second() {
+    let it = running(HttpServer::new("hello", local()), hello).await;
+    let mut half = TcpStream::connect(it.address).await.unwrap();
+    half.write_all(b"GET / HTTP/1.1\r\nhost: lo").await.unwrap();
+    // It was accepted before this one.
+    assert_eq!(get(it.address, "/").await, "HTTP/1.1 200 OK");
+    tokio::time::pause();
+    let before = tokio::time::Instant::now();
+    it.stop.cancel();
+    it.task.await.unwrap().unwrap();
+    assert!(before.elapsed().as_secs() <= 1, "{:?}", before.elapsed());
+}
+
 #[tokio::test]
 async fn a_panic_when_answering_begins_or_later_is_answered_by_500() {
     let it = running(HttpServer::new("panics", local()), |request: Request<Incoming>| {
