@@ -97,7 +97,7 @@ pub(crate) async fn serve<F, A>(
 #[cfg(feature = "tls")]
 pub(crate) async fn serve_tls<F, A>(
     stream: tokio::net::TcpStream,
-    config: std::sync::Arc<ServerConfig>,
+    config: Arc<ServerConfig>,
     answer: F,
     stop: CancellationToken,
 ) where
