@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_path_to_error::Track;
 
 use super::parts::{Owner, Part, Parts};
 use super::table::NUMBER_MAX;
@@ -25,10 +26,20 @@ pub(super) fn read<'a>(json: &'a [u8], options: &DecodeOptions) -> Result<Parts<
     }
     let mut parts = Parts::of(json);
     let mut reader = Reader::strict(text);
-    let walk =
-        Walk { parts: &mut parts, place: Place::Object, drop: Some(&options.drop), types: options.types.as_ref() };
-    walk.deserialize(&mut reader).and_then(|()| reader.end()).map_err(|error| fail(&error))?;
+    Walk::of_object(&mut parts, options)
+        .deserialize(&mut reader)
+        .and_then(|()| reader.end())
+        .map_err(|error| fail(&in_place(text, options).unwrap_or_else(|| error.to_string())))?;
     Ok(parts)
+}
+
+/// Reads a text that is at fault again, to tell the path of the field beside what is wrong with it.
+fn in_place(text: &str, options: &DecodeOptions) -> Option<String> {
+    let (mut parts, mut reader, mut track) = (Parts::of(text.as_bytes()), Reader::strict(text), Track::new());
+    let tracked = serde_path_to_error::Deserializer::new(&mut reader, &mut track);
+    let error = Walk::of_object(&mut parts, options).deserialize(tracked).err()?;
+    let path = track.path();
+    path.iter().next().map(|_| format!("{path}: {error}"))
 }
 
 impl Parts<'_> {
@@ -84,6 +95,10 @@ impl<'de> DeserializeSeed<'de> for Walk<'_, 'de> {
 }
 
 impl<'w, 'de> Walk<'w, 'de> {
+    fn of_object(parts: &'w mut Parts<'de>, options: &'w DecodeOptions) -> Self {
+        Self { parts, place: Place::Object, drop: Some(&options.drop), types: options.types.as_ref() }
+    }
+
     fn fate(&self, key: &Text<'de>) -> Fate<'w> {
         match &key.0 {
             // The place of an escaped key is not known; nobody writes one where something is to be cut out.
