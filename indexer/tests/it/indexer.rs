@@ -1,34 +1,29 @@
 //! The indexer of objects.
 
-use std::sync::Arc;
-
 use kubewire_indexer::{
-    Change, Deleted, Id, IndexFunc, Indexer, Indexers, KeyError, Meta, NAMESPACE_INDEX, ObjectKey, Transforming,
-    WriteError,
+    BoxError, Change, Deleted, IndexFunc, Indexer, Indexers, KeyError, NAMESPACE_INDEX, Object, ObjectKey,
+    Transforming, WriteError,
 };
 
-#[derive(Debug, PartialEq, Eq)]
-struct Thing {
-    namespace: &'static str,
-    name: &'static str,
-    uid: &'static str,
-    version: String,
+use super::PodRef;
+use crate::record::{Form, Pod, edited};
+
+/// In the namespace `ns`.
+fn object(name: &str, uid: &str, version: impl ToString) -> PodRef {
+    let (namespace, name, uid) = ("ns".to_owned(), name.to_owned(), uid.to_owned());
+    PodRef::make(&Pod { namespace, name, uid, version: version.to_string(), note: String::new() })
 }
 
-impl Meta for Thing {
-    fn id(&self) -> Id<'_> {
-        Id::new(self.namespace, self.name).uid(self.uid).resource_version(&self.version)
-    }
+fn thing(name: &str, version: impl ToString) -> PodRef {
+    object(name, "", version)
 }
 
-type Shared = Arc<Thing>;
-
-fn thing(name: &'static str, version: impl ToString) -> Shared {
-    Arc::new(Thing { namespace: "ns", name, uid: "", version: version.to_string() })
-}
-
-fn tombstone(name: &str, last: Option<Shared>) -> Deleted<Shared> {
+fn tombstone(name: &str, last: Option<PodRef>) -> Deleted<PodRef> {
     Deleted::final_state_unknown(ObjectKey::new("ns", name), last)
+}
+
+fn by_uid(indexers: Indexers<PodRef>) -> Indexers<PodRef> {
+    indexers.with("uid", IndexFunc::maybe(|pod: &PodRef| Some(pod.id().uid)))
 }
 
 #[test]
@@ -76,7 +71,8 @@ fn a_transaction_makes_what_can_be_made_and_says_what_failed() {
         Change::put(thing("b", 4)),
     ];
     let error = store.transaction(changes).unwrap_err();
-    let made: Vec<_> = error.made.iter().map(|(position, old)| (*position, old.as_ref().map(|old| old.name))).collect();
+    let made: Vec<_> =
+        error.made.iter().map(|(position, old)| (*position, old.as_ref().map(|old| old.id().name))).collect();
     assert_eq!(made, [(0, None), (2, Some("a")), (4, None)]);
     assert_eq!(error.failed, [(1, KeyError::NoName), (3, KeyError::NoName)]);
     assert!(error.to_string().starts_with("2 of 5 changes failed"), "{error}");
@@ -88,12 +84,10 @@ fn a_transaction_makes_what_can_be_made_and_says_what_failed() {
 
 #[test]
 fn a_list_that_names_an_object_twice_has_its_later_state_once() {
-    let by_uid = Indexers::by_namespace().with("uid", IndexFunc::one(|thing: &Shared| thing.uid));
-    let store = Indexer::with_indexers(by_uid).unwrap();
-    let twin = |uid, version: u32| Arc::new(Thing { namespace: "ns", name: "x", uid, version: version.to_string() });
-    store.replace([twin("u1", 10), thing("y", 11), twin("u2", 12)], "12").unwrap();
+    let store = Indexer::with_indexers(by_uid(Indexers::by_namespace())).unwrap();
+    store.replace([object("x", "u1", 10), thing("y", 11), object("x", "u2", 12)], "12").unwrap();
     assert_eq!(store.len(), 2);
-    assert_eq!(store.get_by_key(&("ns", "x")).unwrap().version, "12");
+    assert_eq!(store.get_by_key(&("ns", "x")).unwrap().id().resource_version, "12");
     assert!(store.by_index("uid", "u1").unwrap().is_empty());
     assert_eq!(store.index_keys("uid", "u2").unwrap(), [ObjectKey::new("ns", "x")]);
     store.store().validate().unwrap();
@@ -101,11 +95,9 @@ fn a_list_that_names_an_object_twice_has_its_later_state_once() {
 
 #[test]
 fn an_object_that_was_created_again_is_found_by_its_new_values_only() {
-    let store =
-        Indexer::with_indexers(Indexers::none().with("uid", IndexFunc::one(|thing: &Shared| thing.uid))).unwrap();
-    let twin = |uid| Arc::new(Thing { namespace: "ns", name: "x", uid, version: String::new() });
-    assert_eq!(store.update(twin("u1")).unwrap(), None);
-    assert_eq!(store.update(twin("u2")).unwrap().unwrap().uid, "u1");
+    let store = Indexer::with_indexers(by_uid(Indexers::none())).unwrap();
+    assert!(store.update(object("x", "u1", "")).unwrap().is_none());
+    assert_eq!(store.update(object("x", "u2", "")).unwrap().unwrap().id().uid, "u1");
     assert!(store.by_index("uid", "u1").unwrap().is_empty());
     assert_eq!(store.by_index("uid", "u2").unwrap().len(), 1);
 }
@@ -116,8 +108,8 @@ fn a_tombstone_cleans_store_and_indices_and_a_second_one_is_no_error() {
     store.add(thing("x", 1)).unwrap();
     // What the tombstone's object says does not count.
     let deleted = tombstone("x", Some(thing("other", 1)));
-    assert_eq!(store.delete_deleted(&deleted).unwrap().unwrap().name, "x");
-    assert_eq!(store.delete_deleted(&deleted), Ok(None));
+    assert_eq!(store.delete_deleted(&deleted).unwrap().unwrap().id().name, "x");
+    assert!(store.delete_deleted(&deleted).unwrap().is_none());
     assert!(store.by_index(NAMESPACE_INDEX, "ns").unwrap().is_empty());
     assert!(store.list_index_func_values(NAMESPACE_INDEX).is_empty());
 }
@@ -125,8 +117,8 @@ fn a_tombstone_cleans_store_and_indices_and_a_second_one_is_no_error() {
 #[test]
 fn an_object_without_a_name_is_an_error_and_changes_nothing() {
     let store = Indexer::new();
-    assert_eq!(store.add(thing("", 1)), Err(KeyError::NoName));
-    assert_eq!(store.delete(&thing("", 1)), Err(KeyError::NoName));
+    assert_eq!(store.add(thing("", 1)).unwrap_err(), KeyError::NoName);
+    assert_eq!(store.delete(&thing("", 1)).unwrap_err(), KeyError::NoName);
     assert_eq!(store.replace([thing("a", 1), thing("", 2)], "9"), Err(KeyError::NoName));
     assert!(store.is_empty() && store.last_version().is_empty());
     assert!(store.get(&thing("", 1)).is_none());
@@ -138,28 +130,28 @@ fn an_object_without_a_name_is_an_error_and_changes_nothing() {
 #[test]
 fn names_in_cluster_scope_and_in_a_namespace_do_not_meet() {
     let store = Indexer::with_indexers(Indexers::by_namespace()).unwrap();
-    let cluster = Arc::new(Thing { namespace: "", name: "x", uid: "c", version: String::new() });
-    store.add(cluster).unwrap();
+    store.add(edited(&object("x", "c", ""), |pod| pod.namespace.clear())).unwrap();
     store.add(thing("x", 1)).unwrap();
     assert_eq!(store.len(), 2);
-    assert_eq!(store.get_by_key(&("", "x")).unwrap().uid, "c");
+    assert_eq!(store.get_by_key(&("", "x")).unwrap().id().uid, "c");
     assert_eq!(store.index_keys(NAMESPACE_INDEX, "").unwrap(), [ObjectKey::cluster("x")]);
 }
 
-fn louder(object: Shared) -> Result<Shared, kubewire_indexer::BoxError> {
-    match object.version.as_str() {
+fn louder(object: PodRef) -> Result<PodRef, BoxError> {
+    match object.id().resource_version {
         "poison" => Err("poison".into()),
         "panic" => std::panic::resume_unwind(Box::new("panic")),
-        version => {
-            Ok(Arc::new(Thing { namespace: "changed", name: object.name, uid: "", version: format!("{version}!") }))
-        }
+        _ => Ok(edited(&object, |pod| {
+            "changed".clone_into(&mut pod.namespace);
+            pod.version.push('!');
+        })),
     }
 }
 
 #[test]
 fn a_transformed_store_transforms_adds_updates_lists_and_transactions_once() {
     let store = Transforming::new(Indexer::new(), louder);
-    let read = |name: &str| store.indexer().get_by_key(&("ns", name)).map(|thing| thing.version.clone());
+    let read = |name: &str| store.indexer().get_by_key(&("ns", name)).map(|thing| thing.read().version);
     store.add(thing("a", 1)).unwrap();
     // The key is the one from before the function.
     assert_eq!(read("a").as_deref(), Some("1!"));

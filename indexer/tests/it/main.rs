@@ -1,4 +1,12 @@
 //! The public API of kubewire-indexer, by behaviour.
+//!
+//! What concerns objects runs over a plain struct here; `testing/conformance` runs the same files over every
+//! representation of an object.
+
+use std::sync::Arc;
+
+/// What the objects of these tests come as.
+pub(crate) type PodRef = Arc<record::Pod>;
 
 mod concurrency;
 mod index_failures;
@@ -6,7 +14,9 @@ mod indexer;
 mod keys;
 mod kube;
 mod lister;
+mod mutation_cache;
 mod own_struct;
+mod record;
 mod selector;
 mod store;
 mod store_model;

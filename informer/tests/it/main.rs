@@ -20,6 +20,7 @@ mod lifecycle;
 mod log_lines;
 mod logs;
 mod metrics;
+#[path = "../../../indexer/tests/it/record.rs"]
 mod record;
 mod recorder;
 mod relist;

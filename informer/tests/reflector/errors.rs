@@ -7,8 +7,8 @@ use kubewire_informer::reflector::{ReflectorOptions, ReflectorPhase, RestartCaus
 use kubewire_listwatch::ErrorClass;
 use parking_lot::Mutex;
 
-use crate::fake_server::status;
-use crate::running::Running;
+use super::fake_server::status;
+use super::running::Running;
 
 fn recording() -> (ReflectorOptions, Arc<Mutex<Vec<String>>>) {
     let told = Arc::new(Mutex::new(Vec::new()));

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream;
-use kubewire_indexer::{Id, Meta};
 use kubewire_listwatch::{
     ErrorClass, EventKind, ItemError, ItemSink, ListMeta, ListOptions, ListerWatcher, RequestError, Status, WatchEvent,
     WatchOptions, WatchStream,
@@ -15,31 +14,23 @@ use kubewire_listwatch::{
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
-#[derive(Debug)]
-pub(crate) struct Pod {
-    pub(crate) name: String,
-    pub(crate) version: String,
-}
-
-impl Meta for Pod {
-    fn id(&self) -> Id<'_> {
-        Id::new("ns", &self.name).resource_version(&self.version)
-    }
-}
+use super::PodRef;
+use crate::record::{Form, Pod};
 
 /// `a@5`: a pod of that name and version.
-pub(crate) fn pod(text: &str) -> Arc<Pod> {
+pub(crate) fn pod(text: &str) -> PodRef {
     let (name, version) = text.split_once('@').expect("name@version");
-    Arc::new(Pod { name: name.to_owned(), version: version.to_owned() })
+    let (namespace, name, version) = ("ns".to_owned(), name.to_owned(), version.to_owned());
+    PodRef::make(&Pod { namespace, name, version, ..Pod::default() })
 }
 
-pub(crate) type Item = Result<Arc<Pod>, ItemError>;
+pub(crate) type Item = Result<PodRef, ItemError>;
 type ListAnswer = Result<(Vec<Item>, ListMeta), RequestError>;
-type StreamItem = Result<WatchEvent<Arc<Pod>>, RequestError>;
+type StreamItem = Result<WatchEvent<PodRef>, RequestError>;
 
 pub(crate) enum Request {
     List { options: ListOptions, answer: oneshot::Sender<ListAnswer> },
-    Watch { options: WatchOptions, answer: oneshot::Sender<Result<WatchStream<Arc<Pod>>, RequestError>> },
+    Watch { options: WatchOptions, answer: oneshot::Sender<Result<WatchStream<PodRef>, RequestError>> },
 }
 
 /// The reflector's end.
@@ -64,9 +55,9 @@ pub(crate) fn fake(watch_list: bool) -> (FakeListerWatcher, FakeServer) {
 }
 
 impl ListerWatcher for FakeListerWatcher {
-    type Object = Arc<Pod>;
+    type Object = PodRef;
 
-    async fn list(&self, options: &ListOptions, each: ItemSink<'_, Arc<Pod>>) -> Result<ListMeta, RequestError> {
+    async fn list(&self, options: &ListOptions, each: ItemSink<'_, PodRef>) -> Result<ListMeta, RequestError> {
         assert!(!self.panics, "no list today");
         let (answer, answered) = oneshot::channel();
         _ = self.requests.send(Request::List { options: options.clone(), answer });
@@ -75,7 +66,7 @@ impl ListerWatcher for FakeListerWatcher {
         Ok(meta)
     }
 
-    async fn watch(&self, options: &WatchOptions) -> Result<WatchStream<Arc<Pod>>, RequestError> {
+    async fn watch(&self, options: &WatchOptions) -> Result<WatchStream<PodRef>, RequestError> {
         let (answer, answered) = oneshot::channel();
         _ = self.requests.send(Request::Watch { options: options.clone(), answer });
         answered.await.expect("the test answers")
@@ -165,7 +156,7 @@ impl PendingList {
 
 pub(crate) struct PendingWatch {
     pub(crate) options: WatchOptions,
-    answer: oneshot::Sender<Result<WatchStream<Arc<Pod>>, RequestError>>,
+    answer: oneshot::Sender<Result<WatchStream<PodRef>, RequestError>>,
 }
 
 impl PendingWatch {
@@ -225,7 +216,7 @@ impl OpenStream {
         self
     }
 
-    pub(crate) fn event(&self, event: WatchEvent<Arc<Pod>>) {
+    pub(crate) fn event(&self, event: WatchEvent<PodRef>) {
         self.item(Ok(event));
     }
 
@@ -269,6 +260,6 @@ pub(crate) fn bad_item(name: Option<&str>, version: Option<&str>) -> ItemError {
     error
 }
 
-pub(crate) fn bad_event(kind: EventKind, name: Option<&str>, version: Option<&str>) -> WatchEvent<Arc<Pod>> {
+pub(crate) fn bad_event(kind: EventKind, name: Option<&str>, version: Option<&str>) -> WatchEvent<PodRef> {
     WatchEvent::Undecodable { kind, error: bad_item(name, version) }
 }

@@ -1,6 +1,5 @@
 //! A store that writes down what it is told.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kubewire_indexer::{Object, ObjectKey};
@@ -8,7 +7,7 @@ use kubewire_informer::{AdmitError, Admitted, ReflectorStore, Replacement, Trans
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::fake_server::Pod;
+use super::PodRef;
 
 #[derive(Default)]
 pub(crate) struct FakeStore {
@@ -59,36 +58,36 @@ impl FakeStore {
         }
     }
 
-    fn transform(&self, object: &Arc<Pod>) -> Result<(), AdmitError> {
+    fn transform(&self, object: &PodRef) -> Result<(), AdmitError> {
         self.transforms.fetch_add(1, Ordering::Relaxed);
-        if self.poison == Some(object.name.as_str()) {
+        if self.poison == Some(object.id().name) {
             return Err(AdmitError::Transform { key: object.key(), source: TransformError::new("poison") });
         }
         Ok(())
     }
 
-    fn change(&self, sign: char, object: &Arc<Pod>) -> Result<(), AdmitError> {
+    fn change(&self, sign: char, object: &PodRef) -> Result<(), AdmitError> {
         self.transform(object)?;
-        self.tell(format!("{sign}{}@{}", object.name, object.version));
+        self.tell(format!("{sign}{}@{}", object.id().name, object.id().resource_version));
         Ok(())
     }
 }
 
-impl ReflectorStore<Arc<Pod>> for FakeStore {
-    fn admit(&self, object: Arc<Pod>) -> Result<Admitted<Arc<Pod>>, AdmitError> {
+impl ReflectorStore<PodRef> for FakeStore {
+    fn admit(&self, object: PodRef) -> Result<Admitted<PodRef>, AdmitError> {
         self.transform(&object)?;
         Admitted::new(object)
     }
 
-    fn add(&self, object: Arc<Pod>) -> Result<(), AdmitError> {
+    fn add(&self, object: PodRef) -> Result<(), AdmitError> {
         self.change('+', &object)
     }
 
-    fn update(&self, object: Arc<Pod>) -> Result<(), AdmitError> {
+    fn update(&self, object: PodRef) -> Result<(), AdmitError> {
         self.change('~', &object)
     }
 
-    fn delete(&self, object: Arc<Pod>) -> Result<(), AdmitError> {
+    fn delete(&self, object: PodRef) -> Result<(), AdmitError> {
         self.change('-', &object)
     }
 
@@ -96,9 +95,10 @@ impl ReflectorStore<Arc<Pod>> for FakeStore {
         self.tell(format!("-{key}"));
     }
 
-    fn replace(&self, list: Replacement<Arc<Pod>>) {
+    fn replace(&self, list: Replacement<PodRef>) {
         assert!(!self.panics_at_replace, "no list taken today");
-        let name = |item: &Admitted<Arc<Pod>>| format!("{}@{}", item.object().name, item.object().version);
+        let name =
+            |item: &Admitted<PodRef>| format!("{}@{}", item.object().id().name, item.object().id().resource_version);
         let mut text = format!("list {}:", list.resource_version);
         for item in list.items.iter().map(name) {
             text.push_str(&format!(" {item}"));

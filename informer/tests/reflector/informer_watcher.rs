@@ -3,8 +3,8 @@
 use futures::StreamExt;
 use kubewire_informer::watch_tools::InformerWatcher;
 
-use crate::fake_server::{fake, status};
-use crate::retry_watcher::text;
+use super::fake_server::{fake, status};
+use super::retry_watcher::text;
 
 #[tokio::test(start_paused = true)]
 async fn changes_come_as_events_in_order_and_missed_deletions_with_the_last_state() {

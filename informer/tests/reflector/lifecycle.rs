@@ -5,12 +5,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kubewire_informer::reflector::{Reflector, ReflectorOptions, ReflectorPhase, RunError};
-use kubewire_listwatch::ListMeta;
 use tokio_util::sync::CancellationToken;
 
-use crate::fake_server::{fake, refused, status};
-use crate::fake_store::FakeStore;
-use crate::running::Running;
+use super::fake_server::{fake, refused, status};
+use super::fake_store::FakeStore;
+use super::running::Running;
 
 #[tokio::test(start_paused = true)]
 async fn stopped_before_it_starts_it_asks_for_nothing() {
@@ -130,21 +129,4 @@ async fn a_store_that_panics_at_the_end_mark_ends_the_stream_too() {
     assert!(running.task.await.expect("no panic of the task").is_err());
     assert_eq!(stream.stops(), 1);
     assert!(running.server.is_quiet(), "no list beside it");
-}
-
-#[tokio::test(start_paused = true)]
-async fn objects_are_not_held_after_the_store_has_let_them_go() {
-    let running = Running::start(false, ReflectorOptions::new());
-    let mut weak = Vec::new();
-    for page in 0..5 {
-        let pods: Vec<_> = (0..100).map(|n| crate::fake_server::pod(&format!("p{page}-{n}@1"))).collect();
-        weak.extend(pods.iter().map(Arc::downgrade));
-        let meta = ListMeta::new("1");
-        let meta = if page < 4 { meta.continued(format!("t{page}")) } else { meta };
-        running.server.list().await.items(pods.into_iter().map(Ok).collect(), meta);
-    }
-    // The fake store keeps none.
-    let _stream = running.server.watch().await.open();
-    assert_eq!(weak.iter().filter(|pod| pod.upgrade().is_some()).count(), 0);
-    running.stop().await;
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use kubewire_informer::reflector::{ReflectorOptions, RestartCause};
 use kubewire_listwatch::{ErrorClass, ListMeta};
 
-use crate::fake_server::{refused, status};
-use crate::fake_store::FakeStore;
-use crate::running::Running;
+use super::fake_server::{refused, status};
+use super::fake_store::FakeStore;
+use super::running::Running;
 
 #[tokio::test(start_paused = true)]
 async fn a_list_goes_to_the_store_at_once_and_the_watch_begins_there() {

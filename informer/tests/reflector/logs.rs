@@ -3,9 +3,9 @@
 use kubewire_informer::reflector::ReflectorOptions;
 use kubewire_listwatch::{EventKind, ListMeta};
 
-use crate::fake_server::{bad_event, bad_item, pod, status};
+use super::fake_server::{bad_event, bad_item, pod, status};
+use super::running::Running;
 use crate::log_lines::{LogLines, field};
-use crate::running::Running;
 
 #[tokio::test(start_paused = true)]
 async fn an_outage_of_a_thousand_failures_writes_few_lines_that_count_the_others_and_its_end_is_logged_once() {

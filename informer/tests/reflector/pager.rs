@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use futures::FutureExt;
+use kubewire_indexer::Object;
 use kubewire_informer::reflector::{ListPager, PagerError};
 use kubewire_listwatch::{
     ErrorClass, ItemSink, ListMeta, ListOptions, ListerWatcher, RequestError, VersionMatch, WatchOptions, WatchStream,
@@ -12,7 +13,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::fake_server::{Pod, bad_item, pod, status};
+use super::PodRef;
+use super::fake_server::{bad_item, pod, status};
 
 /// A list of so many pods, cut into pages as asked.
 #[derive(Default)]
@@ -34,9 +36,9 @@ impl Pages {
 }
 
 impl ListerWatcher for Pages {
-    type Object = Arc<Pod>;
+    type Object = PodRef;
 
-    async fn list(&self, options: &ListOptions, each: ItemSink<'_, Arc<Pod>>) -> Result<ListMeta, RequestError> {
+    async fn list(&self, options: &ListOptions, each: ItemSink<'_, PodRef>) -> Result<ListMeta, RequestError> {
         let page = {
             let mut requests = self.requests.lock();
             requests.push(options.clone());
@@ -52,7 +54,7 @@ impl ListerWatcher for Pages {
         Ok(if end < self.pods { meta.continued(end.to_string()) } else { meta })
     }
 
-    async fn watch(&self, _: &WatchOptions) -> Result<WatchStream<Arc<Pod>>, RequestError> {
+    async fn watch(&self, _: &WatchOptions) -> Result<WatchStream<PodRef>, RequestError> {
         Err(status(405, "MethodNotAllowed"))
     }
 }
@@ -69,7 +71,7 @@ async fn a_list_has_all_items_in_order_in_as_many_calls_as_it_has_pages() {
     for (pods, calls, paginated) in [(0, 1, false), (9, 1, false), (10, 1, false), (11, 2, true), (21, 3, true)] {
         let pages = Pages::of(pods);
         let list = ListPager::new(&pages).page_size(10).list(ListOptions::default()).await.expect("a list");
-        let names: Vec<_> = list.items.iter().map(|pod| pod.name.clone()).collect();
+        let names: Vec<_> = list.items.iter().map(|pod| pod.id().name.to_owned()).collect();
         assert_eq!(names, (0..pods).map(|n| format!("p{n}")).collect::<Vec<_>>());
         assert_eq!((pages.count(), list.paginated), (calls, paginated), "{pods} pods");
         assert_eq!(list.resource_version, "101", "the first page's");
@@ -206,12 +208,12 @@ async fn no_more_pages_are_listed_ahead_than_may_wait() {
 async fn a_stop_ends_a_hanging_page() {
     struct Hanging;
     impl ListerWatcher for Hanging {
-        type Object = Arc<Pod>;
-        async fn list(&self, _: &ListOptions, each: ItemSink<'_, Arc<Pod>>) -> Result<ListMeta, RequestError> {
+        type Object = PodRef;
+        async fn list(&self, _: &ListOptions, each: ItemSink<'_, PodRef>) -> Result<ListMeta, RequestError> {
             each(Err(bad_item(Some("a"), None)));
             std::future::pending().await
         }
-        async fn watch(&self, _: &WatchOptions) -> Result<WatchStream<Arc<Pod>>, RequestError> {
+        async fn watch(&self, _: &WatchOptions) -> Result<WatchStream<PodRef>, RequestError> {
             Err(status(405, "MethodNotAllowed"))
         }
     }

@@ -5,14 +5,16 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
+use kubewire_indexer::Object;
 use kubewire_informer::watch_tools::RetryWatcher;
 use kubewire_listwatch::{ErrorClass, EventKind, RequestError, WatchEvent};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::fake_server::{FakeServer, OpenStream, Pod, bad_event, fake, status};
+use super::PodRef;
+use super::fake_server::{FakeServer, OpenStream, bad_event, fake, status};
 
-type Item = Result<WatchEvent<Arc<Pod>>, RequestError>;
+type Item = Result<WatchEvent<PodRef>, RequestError>;
 
 /// A retry watcher from version 10 that runs in a task, and its server. The receiver ends when the watcher does.
 fn watching() -> (FakeServer, mpsc::UnboundedReceiver<String>) {
@@ -28,10 +30,11 @@ fn watching() -> (FakeServer, mpsc::UnboundedReceiver<String>) {
 }
 
 pub(crate) fn text(item: &Item) -> String {
+    let state = |sign: char, pod: &PodRef| format!("{sign}{}@{}", pod.id().name, pod.id().resource_version);
     match item {
-        Ok(WatchEvent::Added(pod)) => format!("+{}@{}", pod.name, pod.version),
-        Ok(WatchEvent::Modified(pod)) => format!("~{}@{}", pod.name, pod.version),
-        Ok(WatchEvent::Deleted(pod)) => format!("-{}@{}", pod.name, pod.version),
+        Ok(WatchEvent::Added(pod)) => state('+', pod),
+        Ok(WatchEvent::Modified(pod)) => state('~', pod),
+        Ok(WatchEvent::Deleted(pod)) => state('-', pod),
         Ok(other) => format!("{other:?}"),
         Err(error) => error.class().to_string(),
     }
@@ -148,7 +151,7 @@ async fn bookmarks_move_the_version_and_are_not_given_out() {
 #[tokio::test(start_paused = true)]
 async fn events_from_which_no_watch_can_go_on_are_the_end() {
     let odd = [
-        WatchEvent::Added(crate::fake_server::pod("a@")),
+        WatchEvent::Added(super::fake_server::pod("a@")),
         WatchEvent::Bookmark { resource_version: String::new(), initial_events_end: false },
         WatchEvent::Unknown { kind: "PING".to_owned() },
         bad_event(EventKind::Added, Some("a"), None),

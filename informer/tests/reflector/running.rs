@@ -7,8 +7,8 @@ use kubewire_informer::reflector::{Reflector, ReflectorMonitor, ReflectorOptions
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::fake_server::{FakeListerWatcher, FakeServer, fake};
-use crate::fake_store::FakeStore;
+use super::fake_server::{FakeListerWatcher, FakeServer, fake};
+use super::fake_store::FakeStore;
 
 pub(crate) struct Running {
     pub(crate) server: FakeServer,

@@ -6,9 +6,9 @@ use std::time::Duration;
 use kubewire_informer::reflector::{ReflectorOptions, ReflectorPhase, RestartCause};
 use kubewire_listwatch::VersionMatch;
 
-use crate::fake_server::status;
-use crate::fake_store::FakeStore;
-use crate::running::Running;
+use super::fake_server::status;
+use super::fake_store::FakeStore;
+use super::running::Running;
 
 #[tokio::test(start_paused = true)]
 async fn the_first_request_asks_for_the_initial_events() {

@@ -6,8 +6,8 @@ use kubewire_informer::reflector::ReflectorOptions;
 use kubewire_ratelimit::{Backoff, ManualClock, Random};
 use tokio::time::Instant;
 
-use crate::fake_server::{refused, status};
-use crate::running::Running;
+use super::fake_server::{refused, status};
+use super::running::Running;
 
 /// The time from the first of so many refusals of the watch to the last try.
 async fn refusals(backoff: Backoff, count: u32) -> Vec<Duration> {

@@ -7,8 +7,8 @@ use kubewire_informer::reflector::{ReflectorErrorKind, ReflectorOptions};
 use kubewire_listwatch::{EventKind, ListMeta, WatchEvent};
 use parking_lot::Mutex;
 
-use crate::fake_server::{bad_event, bad_item, pod};
-use crate::running::Running;
+use super::fake_server::{bad_event, bad_item, pod};
+use super::running::Running;
 
 #[tokio::test(start_paused = true)]
 async fn a_bad_object_of_a_list_is_skipped_and_kept() {

@@ -1,16 +1,17 @@
 //! Waiting until conditions are met.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream;
+use kubewire_indexer::Object;
 use kubewire_informer::watch_tools::{Condition, UntilError, until, until_with_sync, until_without_retry};
 use kubewire_listwatch::{RequestError, WatchEvent};
 
-use crate::fake_server::{Pod, fake, pod, status};
-use crate::retry_watcher::text;
+use super::PodRef;
+use super::fake_server::{fake, pod, status};
+use super::retry_watcher::text;
 
-type Event = WatchEvent<Arc<Pod>>;
+type Event = WatchEvent<PodRef>;
 
 fn events(names: &[&str]) -> impl stream::Stream<Item = Result<Event, RequestError>> + use<> {
     let events: Vec<_> = names.iter().map(|name| Ok(WatchEvent::Added(pod(name)))).collect();
@@ -18,8 +19,8 @@ fn events(names: &[&str]) -> impl stream::Stream<Item = Result<Event, RequestErr
 }
 
 /// Met by the pod of this name.
-fn named(name: &'static str) -> Condition<'static, Arc<Pod>> {
-    Box::new(move |event| Ok(matches!(event, WatchEvent::Added(pod) if pod.name == name)))
+fn named(name: &'static str) -> Condition<'static, PodRef> {
+    Box::new(move |event| Ok(matches!(event, WatchEvent::Added(pod) if pod.id().name == name)))
 }
 
 fn name(event: Option<Event>) -> Option<String> {
@@ -63,7 +64,7 @@ async fn a_condition_that_is_never_met_ends_with_the_watch_or_by_the_interruptio
 
 #[tokio::test(start_paused = true)]
 async fn the_error_of_a_condition_ends_the_wait() {
-    let failing: Condition<'_, Arc<Pod>> = Box::new(|_| Err("no".into()));
+    let failing: Condition<'_, PodRef> = Box::new(|_| Err("no".into()));
     let failed = until_without_retry(events(&["a@1"]), std::future::pending(), vec![failing]).await;
     assert_eq!(failed.expect_err("an error").to_string(), "a condition failed: no");
 }

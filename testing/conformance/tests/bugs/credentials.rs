@@ -8,7 +8,8 @@ use kube_client::Config;
 use kubewire_conformance::wire::{Server, Socket};
 use kubewire_listwatch::{ErrorClass, client_from_config};
 
-use crate::support::{Form, RotatedFile, Run, quick, until, within};
+use crate::forms::Served;
+use crate::support::{RotatedFile, Run, quick, until, within};
 
 /// An informer with the token of this file.
 fn over_socket_with(file: &RotatedFile, socket: &Socket) -> Run<Arc<Pod>> {

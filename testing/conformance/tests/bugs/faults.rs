@@ -1,13 +1,12 @@
 //! Answers of failure, at the opening and within the stream, once and for ever: B07, B25, B31, B41, B43.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
 use kubewire_conformance::wire::{Server, Socket};
 use kubewire_informer::reflector::RestartCause;
 use kubewire_listwatch::{ErrorClass, Limits, Timeouts};
 
+use super::PodRef;
 use crate::support::{Options, Run, over_socket, quick, until, within};
 
 const FIRST: &str = "LIST(rv=0,limit=500)";
@@ -72,7 +71,7 @@ const LIST_FAULTS: &[(&str, ErrorClass)] = &[
 async fn a_list_that_fails_is_told_with_its_class_and_asked_for_again() {
     for (fault, class) in LIST_FAULTS {
         let server = server(&format!("LIST → {fault}\n LIST → [x@20 y@21] rv=21"));
-        let run = Run::<Arc<Pod>>::with(&server, short_waits());
+        let run = Run::<PodRef>::with(&server, short_waits());
         run.converges_after(&["x@20", "y@21"]).await;
         assert_eq!(
             run.informer.status().last_error().expect(fault).error.class(),
@@ -93,7 +92,7 @@ async fn a_list_that_fails_for_ever_is_asked_for_with_growing_delays_and_recover
     let expired = ("410 reason=Expired", ErrorClass::Expired);
     for (fault, class) in LIST_FAULTS.iter().chain([&expired]) {
         let server = server(&format!("LIST ×∞ → {fault}"));
-        let run = Run::<Arc<Pod>>::with(&server, short_waits());
+        let run = Run::<PodRef>::with(&server, short_waits());
         let requests = within(&run, Duration::from_secs(5)).await;
         assert!((2..=10).contains(&requests), "{fault}: {requests} requests: {:?}", server.asked());
         tokio::time::sleep(Duration::from_secs(300)).await;
@@ -142,7 +141,7 @@ const WATCH_FAULTS: &[(&str, ErrorClass, bool)] = &[
 async fn a_watch_that_is_refused_is_asked_for_again_or_a_list_at_its_version_is() {
     for (fault, class, same) in WATCH_FAULTS {
         let server = server(&format!("LIST → [x@10] rv=10\n WATCH → {fault}"));
-        let run = Run::<Arc<Pod>>::with(&server, short_waits());
+        let run = Run::<PodRef>::with(&server, short_waits());
         run.requests(2).await;
         server.happens("+y@11 -x@12");
         run.converges_after(&["y@11"]).await;
@@ -189,7 +188,7 @@ async fn watches_that_fail_or_end_for_ever_make_no_hot_loop_and_lose_nothing() {
     for fault in WATCH_FAULTS.iter().map(|(fault, ..)| *fault).chain(others) {
         let server = server(&format!("LIST → [x@10] rv=10\n WATCH ×∞ → {fault}"));
         let server = server.bytes("blank", "\n").bytes("unknown", "{\"type\":\"PING\",\"object\":{}}\n");
-        let run = Run::<Arc<Pod>>::with(&server, short_waits());
+        let run = Run::<PodRef>::with(&server, short_waits());
         let requests = within(&run, Duration::from_secs(5)).await;
         assert!((3..=10).contains(&requests), "{fault}: {requests} requests: {:?}", server.asked());
         assert_eq!(run.store(), ["x@10"], "{fault}");
@@ -208,7 +207,7 @@ async fn watches_that_end_after_one_event_each_deliver_all_at_no_more_than_twent
     for end in ["■", "CUT", "RST"] {
         let lines = (11..111).map(|version| format!("WATCH → +x{version}@{version} {end}"));
         let server = server(&format!("LIST → [] rv=10\n{}", lines.collect::<Vec<_>>().join("\n")));
-        let run = Run::<Arc<Pod>>::of(&server);
+        let run = Run::<PodRef>::of(&server);
         let requests = within(&run, Duration::from_secs(1)).await;
         assert!((5..=20).contains(&requests), "{requests} requests in the first second");
         until("all are there", || run.store().len() == 100).await;
@@ -225,7 +224,7 @@ async fn delays_start_over_after_two_minutes_of_health_and_not_before() {
     for (healthy_ms, longest_next) in [(121_000, 1.7), (1_000, 1000.0)] {
         let bad = "WATCH → 500\n LIST → [x@10] rv=10\n".repeat(6);
         let server = server(&format!("LIST → [x@10] rv=10\n {bad} WATCH → {healthy_ms}ms ERR:500 ■"));
-        let run = Run::<Arc<Pod>>::of(&server);
+        let run = Run::<PodRef>::of(&server);
         run.requests(15).await;
         let log = server.log();
         let next = (log[14].at - log[13].at).as_secs_f64() - f64::from(healthy_ms) / 1000.0;
@@ -260,7 +259,7 @@ async fn too_many_requests_waits_as_long_as_told_and_asks_for_the_same_watch() {
         "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":429,\"details\":{\"retryAfterSeconds\":2}}}\n";
     for (answer, least, most) in table {
         let server = server(&format!("LIST → [x@10] rv=10\n WATCH → {answer}\n WATCH → +y@11")).bytes("told", told);
-        let run = Run::<Arc<Pod>>::of(&server);
+        let run = Run::<PodRef>::of(&server);
         run.converges_after(&["x@10", "y@11"]).await;
         assert_eq!(server.asked(), [FIRST, "WATCH(10)", "WATCH(10)"], "{answer}");
         let log = server.log();
@@ -288,7 +287,7 @@ async fn an_expired_version_leads_to_one_list_that_is_asked_for_until_it_works()
     for form in forms {
         let server =
             server(&format!("LIST → [x@10] rv=10\n WATCH → {form}\n LIST ×2 → 500\n LIST → [y@11 z@40] rv=40"));
-        let run = Run::<Arc<Pod>>::of(&server);
+        let run = Run::<PodRef>::of(&server);
         run.converges_after(&["y@11", "z@40"]).await;
         run.requests(6).await;
         let list = if form == "410" { "LIST(rv=10)" } else { "LIST(rv=11)" };
@@ -321,7 +320,7 @@ async fn an_error_event_of_any_kind_ends_the_stream_and_loses_nothing() {
     for (error, class) in errors {
         for rest in ["■", "+y@12 …", "| +y@12 …", "CUT", "RST", "DEAD"] {
             let server = server(&format!("LIST → [] rv=10\n WATCH → +x@11 {error} {rest}"));
-            let run = Run::<Arc<Pod>>::of(&server);
+            let run = Run::<PodRef>::of(&server);
             run.requests(2).await;
             server.happens("+y@12");
             run.converges_after(&["x@11", "y@12"]).await;
@@ -339,7 +338,7 @@ async fn an_error_event_of_any_kind_ends_the_stream_and_loses_nothing() {
 async fn a_watch_that_breaks_off_within_an_event_goes_on_from_the_last_whole_one() {
     for end in ["■", "CUT", "RST"] {
         let server = server(&format!("LIST → [] rv=10\n WATCH → +x@11 $halfline {end}"));
-        let run = Run::<Arc<Pod>>::of(&server);
+        let run = Run::<PodRef>::of(&server);
         run.has(&["x@11"]).await;
         run.requests(3).await;
         assert_eq!(server.asked(), [FIRST, "WATCH(10)", "WATCH(11)"], "{end}");
@@ -375,7 +374,7 @@ async fn faults_of_real_connections_are_lived_through() {
     for script in table {
         let socket = Socket::listen(server(script)).await;
         let timeouts = Timeouts::default().headers(Duration::from_millis(100)).list_idle(Duration::from_millis(100));
-        let run = over_socket::<Arc<Pod>>(&socket, Options { timeouts, ..quick() });
+        let run = over_socket::<PodRef>(&socket, Options { timeouts, ..quick() });
         run.requests(script.lines().count() + 1).await;
         socket.server().restored(&["x@10", "y@11"], 11);
         socket.server().happens("~x@12 -y@13 +z@14");
@@ -392,7 +391,7 @@ async fn faults_of_real_connections_are_lived_through() {
 #[tokio::test]
 async fn a_port_that_is_closed_for_a_while_is_found_again_without_a_list() {
     let socket = Socket::listen(Server::new("LIST → [] rv=9\n WATCH → +x@10 …")).await;
-    let run = over_socket::<Arc<Pod>>(&socket, quick());
+    let run = over_socket::<PodRef>(&socket, quick());
     run.converges_after(&["x@10"]).await;
     socket.close().await;
     until("it is refused", || {
@@ -414,7 +413,7 @@ async fn a_port_that_is_closed_for_a_while_is_found_again_without_a_list() {
 async fn a_long_page_of_error_is_cut_and_shown_in_an_excerpt() {
     let server =
         Server::new("LIST → 503 $page | $page | $page RST\n LIST → [x@10] rv=10").bytes("page", vec![b'p'; 1 << 20]);
-    let run = Run::<Arc<Pod>>::with(&server, Options { limits: Limits::default(), ..Options::default() });
+    let run = Run::<PodRef>::with(&server, Options { limits: Limits::default(), ..Options::default() });
     run.converges_after(&["x@10"]).await;
     assert!(run.errors()[0].len() < 1000 && run.errors()[0].contains("503"), "{}", run.errors()[0].len());
     run.ends().await;

@@ -1,12 +1,11 @@
 //! Connections that are open and dead, and those that are slow and alive: B19.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
 use kubewire_conformance::wire::{Server, Socket, Verb};
 use kubewire_listwatch::Timeouts;
 
+use super::PodRef;
 use crate::support::{Options, Run, over_socket, quick, until};
 
 const FIRST: &str = "LIST(rv=0,limit=500)";
@@ -17,7 +16,7 @@ async fn a_watch_on_a_dead_connection_is_left_when_its_own_time_is_over() {
     let half = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"na";
     for rest in ["DEAD", "$half DEAD", "| $half DEAD"] {
         let server = Server::new(&format!("LIST → [] rv=10\n WATCH → +x@11 {rest}")).bytes("half", half);
-        let run = Run::<Arc<Pod>>::of(&server);
+        let run = Run::<PodRef>::of(&server);
         run.has(&["x@11"]).await;
         server.happens("+y@12");
         run.requests(3).await;
@@ -37,7 +36,7 @@ async fn a_watch_on_a_dead_connection_is_left_when_its_own_time_is_over() {
 #[tokio::test(start_paused = true)]
 async fn watches_ask_for_an_end_in_seconds_that_differ() {
     let server = Server::new("LIST → [] rv=10\n WATCH ×20 → 2000ms ■");
-    let run = Run::<Arc<Pod>>::of(&server);
+    let run = Run::<PodRef>::of(&server);
     run.requests(21).await;
     let log = server.log();
     let watches = log.iter().filter(|asked| asked.verb() == Verb::Watch);
@@ -55,7 +54,7 @@ async fn bookmarks_keep_a_watch_alive_and_silence_ends_it() {
     let bookmarks: String = (11..31).map(|version| format!("BM@{version} 20000ms ")).collect();
     let server = Server::new(&format!("LIST → [x@10] rv=10\n WATCH → {bookmarks} DEAD"));
     let timeouts = Timeouts::default().watch_idle(Duration::from_secs(30)).watch_margin(Duration::from_secs(600));
-    let run = Run::<Arc<Pod>>::with(&server, Options { timeouts, ..Options::default() });
+    let run = Run::<PodRef>::with(&server, Options { timeouts, ..Options::default() });
     run.requests(3).await;
     let log = server.log();
     let lived = (log[2].at - log[1].at).as_secs();
@@ -69,7 +68,7 @@ async fn bookmarks_keep_a_watch_alive_and_silence_ends_it() {
 async fn the_watch_after_a_dead_one_has_a_new_connection_and_the_dead_one_is_closed() {
     let socket = Socket::listen(Server::new("LIST → [] rv=10\n WATCH → +x@11 DEAD")).await;
     let timeouts = Timeouts::default().watch_idle(Duration::from_millis(100));
-    let run = over_socket::<Arc<Pod>>(&socket, Options { timeouts, ..quick() });
+    let run = over_socket::<PodRef>(&socket, Options { timeouts, ..quick() });
     run.has(&["x@11"]).await;
     socket.server().happens("+y@12");
     run.converges_after(&["x@11", "y@12"]).await;
@@ -92,7 +91,7 @@ async fn a_list_and_a_watch_that_drip_are_read_to_their_end() {
         drip.push_str(&format!("$l{n} 29000ms "));
     }
     server.then(&format!("LIST → {drip} ■\n WATCH → +y@11 20000ms +z@12"));
-    let run = Run::<Arc<Pod>>::of(&server);
+    let run = Run::<PodRef>::of(&server);
     run.has(&["x@10", "y@11", "z@12"]).await;
     assert_eq!(server.asked(), [FIRST, "WATCH(10)"]);
     run.ends().await;
@@ -111,7 +110,7 @@ async fn a_stop_leaves_no_task_and_no_socket_wherever_it_comes() {
         "LIST ×∞ → 500",
     ] {
         let socket = Socket::listen(Server::new(script).bytes("half", half)).await;
-        let run = over_socket::<Arc<Pod>>(&socket, quick());
+        let run = over_socket::<PodRef>(&socket, quick());
         run.requests(script.lines().count()).await;
         run.ends().await;
         until("no socket is left", || socket.open() == 0).await;

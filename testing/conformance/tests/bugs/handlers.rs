@@ -4,15 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures::{FutureExt, StreamExt};
-use k8s_openapi::api::core::v1::Pod;
 use kubewire_conformance::wire::Server;
 use kubewire_indexer::{IndexFunc, Indexers, Object};
 use kubewire_informer::reflector::ReflectorOptions;
 use kubewire_informer::{Buffering, HandlerOptions, Notification, ResourceEventHandlerFuncs};
 
+use super::PodRef;
 use crate::support::{Heard, Options, Run, until};
-
-type PodRef = Arc<Pod>;
 
 fn name(pod: &PodRef) -> &str {
     pod.id().name

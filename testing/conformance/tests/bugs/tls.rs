@@ -12,7 +12,8 @@ use kubewire_listwatch::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::support::{Form, RotatedFile, Run, quick, until};
+use crate::forms::Served;
+use crate::support::{RotatedFile, Run, quick, until};
 
 const HOST: &str = "127.0.0.1";
 

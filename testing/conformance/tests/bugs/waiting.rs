@@ -1,13 +1,12 @@
 //! Waiting for the first list: B50.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
 use kubewire_informer::{CacheSyncReason, wait_for_cache_sync, wait_for_cache_sync_unless_refused};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::PodRef;
 use crate::support::Run;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -25,9 +24,9 @@ async fn a_wait_that_fails_says_which_kind_and_why_for_every_class() {
         ("200 $html", "decode"),
     ] {
         let server = kubewire_conformance::wire::Server::new(&format!("LIST ×∞ → {fault}")).bytes("html", "<html>");
-        let bad = Run::<Arc<Pod>>::of(&server);
+        let bad = Run::<PodRef>::of(&server);
         bad.requests(1).await;
-        let good = Run::<Arc<Pod>>::script("LIST → [x@1] rv=1");
+        let good = Run::<PodRef>::script("LIST → [x@1] rv=1");
         let stop = CancellationToken::new();
         let error = wait_for_cache_sync(&stop, MINUTE, [&bad.informer, &good.informer]).await.unwrap_err();
         assert_eq!(error.reason, CacheSyncReason::TimedOut(MINUTE));
@@ -43,7 +42,7 @@ async fn a_wait_that_fails_says_which_kind_and_why_for_every_class() {
 /// B50: rights that are missing can end the wait at once.
 #[tokio::test(start_paused = true)]
 async fn missing_rights_may_end_the_wait_at_once() {
-    let run = Run::<Arc<Pod>>::script("LIST ×∞ → 403");
+    let run = Run::<PodRef>::script("LIST ×∞ → 403");
     let began = Instant::now();
     let error =
         wait_for_cache_sync_unless_refused(&CancellationToken::new(), MINUTE, [&run.informer]).await.unwrap_err();
@@ -55,7 +54,7 @@ async fn missing_rights_may_end_the_wait_at_once() {
 /// B50: the definition comes later.
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_is_defined_later_is_synced_within_its_delay() {
-    let run = Run::<Arc<Pod>>::script("LIST ×∞ → 404");
+    let run = Run::<PodRef>::script("LIST ×∞ → 404");
     run.requests(2).await;
     run.server.recover();
     run.server.restored(&["x@1"], 1);
@@ -70,7 +69,7 @@ async fn a_kind_that_is_defined_later_is_synced_within_its_delay() {
 async fn a_stop_of_either_side_ends_every_wait() {
     for fault in ["403", "DEAD", "REFUSED"] {
         for by_signal in [true, false] {
-            let run = Run::<Arc<Pod>>::script(&format!("LIST ×∞ → {fault}"));
+            let run = Run::<PodRef>::script(&format!("LIST ×∞ → {fault}"));
             let (stop, informer) = (CancellationToken::new(), run.informer.clone());
             let (signal, waited) = (stop.clone(), run.informer.clone());
             let wait = tokio::spawn(async move { wait_for_cache_sync(&signal, MINUTE, [&waited]).await });

@@ -19,9 +19,10 @@ use serde_json::json;
 
 use crate::record::{Form, Pod};
 
-/// Calls a macro with a name and a type for each representation: choosing one is choosing a type.
+/// Calls a macro with a name and a type for each representation: choosing one is choosing a type. `json:` before the
+/// macro: only those that can be read from JSON.
 macro_rules! with_forms {
-    ($then:ident $($arguments:tt)*) => {
+    (@list [$($more:tt)*] $then:ident $($arguments:tt)*) => {
         $then! {
             [$($arguments)*]
             typed: crate::forms::Typed;
@@ -31,9 +32,20 @@ macro_rules! with_forms {
             packed_json: crate::forms::PackedJson;
             packed_protobuf: crate::forms::PackedProtobuf;
             zipped: crate::forms::ZippedJson;
-            k8s_pb: crate::forms::TypedPb;
-            own_message: crate::forms::OwnMessage;
-            metadata_message: crate::forms::MetadataMessage;
+            $($more)*
+        }
+    };
+    (json: $($then:tt)+) => {
+        with_forms! { @list [] $($then)+ }
+    };
+    ($($then:tt)+) => {
+        with_forms! {
+            @list [
+                k8s_pb: crate::forms::TypedPb;
+                own_message: crate::forms::OwnMessage;
+                metadata_message: crate::forms::MetadataMessage;
+            ]
+            $($then)+
         }
     };
 }
@@ -64,7 +76,7 @@ struct BriefMetadata {
     namespace: String,
     uid: String,
     resource_version: String,
-    labels: BTreeMap<String, String>,
+    labels: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -79,7 +91,7 @@ impl Metadata for BriefMetadata {
     }
 
     fn label(&self, name: &str) -> Option<&str> {
-        self.labels.get(name).map(String::as_str)
+        self.labels.as_ref()?.get(name).map(String::as_str)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Objects as they come from a server: the embedded one, in the format that the representation asks for.
 
+use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::PodRef;
 use super::recorder::Recorder;
 use super::source::{Form, Pod, key, settle};
-use crate::forms::Served;
+use crate::forms::{OwnMessage, OwnStruct, Served};
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// Longer than any back-off.
@@ -322,6 +323,46 @@ async fn a_factory_shares_the_informer_and_its_listers_read_it() {
     assert_eq!(lister.list(&"app=web,note=1".parse::<LabelSelector>().unwrap()).len(), 2);
     assert!(lister.list(&"note=2".parse::<LabelSelector>().unwrap()).is_empty());
     factory.shut_down().await;
+}
+
+/// Labels and ids are kept by all; owners and the rest by those that keep the metadata.
+#[tokio::test(start_paused = true)]
+async fn owners_labels_and_annotations_are_what_the_server_has_and_can_be_indexed() {
+    let server = server(&["a"]).await;
+    let own = |object: &mut Value| {
+        let owner = |name: &str, controller: bool| json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": format!("u-{name}"), "controller": controller});
+        object["metadata"]["ownerReferences"] = json!([owner("other", false), owner("web", true)]);
+        object["metadata"]["annotations"] = json!({"x": "1", "quoted": "a\"b"});
+        object["metadata"]["finalizers"] = json!(["example.com/wait"]);
+    };
+    server.modify("pods", "ns", "a", own).unwrap();
+    server.delete("pods", "ns", "a").unwrap();
+    let informer = informer(&server, options(true));
+    let by_owner = IndexFunc::many(|pod: &PodRef| {
+        pod.owners().iter().filter(|owner| owner.controller).map(|owner| owner.uid.to_owned()).collect::<Vec<_>>()
+    });
+    informer.add_indexers(Indexers::none().with("owner", by_owner)).unwrap();
+    let _running = informer.start(CancellationToken::new());
+    informer.synced().await.unwrap();
+    let pod = informer.indexer().get_by_key(&key("ns/a")).unwrap();
+    assert_eq!((pod.label("app"), pod.label("note"), pod.label("none")), (Some("web"), Some("1"), None));
+    assert_eq!(informer.indexer().index_keys("note", "1").unwrap(), [key("ns/a")]);
+    let is_brief = [TypeId::of::<OwnStruct>(), TypeId::of::<OwnMessage>()].contains(&TypeId::of::<PodRef>());
+    let (owners, deleted) = (pod.owners(), pod.is_being_deleted());
+    let owned: Vec<_> = informer.indexer().index_keys("owner", "u-web").unwrap();
+    let mut annotations: Vec<_> = pod.all_annotations().iter().map(|(name, value)| format!("{name}={value}")).collect();
+    annotations.sort();
+    if is_brief {
+        assert!(owners.is_empty() && !deleted && owned.is_empty() && annotations.is_empty());
+        return;
+    }
+    assert_eq!(owners.iter().map(|owner| (owner.name, owner.controller)).collect::<Vec<_>>(), [("other", false), ("web", true)]);
+    assert_eq!((owned, deleted), (vec![key("ns/a")], true));
+    assert_eq!(annotations, ["quoted=a\"b", "x=1"]);
+    let mut labels = pod.all_labels();
+    labels.sort();
+    assert_eq!(labels, [("app", "web"), ("note", "1")]);
+    assert_eq!(pod.generation(), server.list("pods")[0]["metadata"]["generation"].as_i64());
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,7 +12,7 @@ use kubewire_conformance::{Case, Failure, Outcome, Replay, Runner, replay};
 #[path = "../common/forms.rs"]
 mod forms;
 #[expect(dead_code, reason = "handles are not compared here")]
-#[path = "../../../../informer/tests/it/record.rs"]
+#[path = "../../../../indexer/tests/it/record.rs"]
 mod record;
 
 mod deltafifo;

@@ -1,13 +1,11 @@
 //! What the tests share: an informer over a scripted server, what its handlers heard, and the assertions that
 //! hold after every fault.
 
-mod form;
 mod heard;
 mod in_process;
 mod rotated_file;
 mod run;
 
-pub(crate) use form::{Dynamic, Form, in_all_forms};
 pub(crate) use heard::Heard;
 pub(crate) use in_process::in_process;
 pub(crate) use rotated_file::RotatedFile;

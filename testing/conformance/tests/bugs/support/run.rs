@@ -14,7 +14,8 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::{Form, Heard, in_process};
+use super::{Heard, in_process};
+use crate::forms::Served;
 use crate::support::heard::thing;
 
 /// How an informer is to be set up. The default asks for no streaming list, as most scripts have none.
@@ -58,7 +59,7 @@ pub(crate) struct Run<O: Object> {
     pub(crate) tasks: usize,
 }
 
-impl<O: Form> Run<O> {
+impl<O: Served> Run<O> {
     /// Over a script, in process.
     pub(crate) fn script(script: &str) -> Self {
         Self::of(&Server::new(script))
@@ -79,7 +80,12 @@ impl<O: Form> Run<O> {
         Self::start_list_watch(server, pods, options, tasks)
     }
 
-    pub(crate) fn start_list_watch(server: &Server, pods: ListWatch<O>, options: Options, tasks: usize) -> Self {
+    pub(crate) fn start_list_watch(
+        server: &Server,
+        pods: ListWatch<O, O::Codec>,
+        options: Options,
+        tasks: usize,
+    ) -> Self {
         let errors = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&errors);
         let uid = IndexFunc::maybe(|object: &O| Some(object.id().uid));
@@ -177,7 +183,7 @@ impl<O: Form> Run<O> {
 }
 
 /// An informer over a socket, with short delays.
-pub(crate) fn over_socket<O: Form>(socket: &Socket, options: Options) -> Run<O> {
+pub(crate) fn over_socket<O: Served>(socket: &Socket, options: Options) -> Run<O> {
     let tasks = alive_tasks();
     let config = Config::new(format!("http://{}", socket.address()).parse().unwrap());
     Run::start(socket.server(), client_from_config(config).unwrap(), options, tasks)
@@ -216,7 +222,7 @@ pub(crate) fn until_or(what: impl Fn() -> String, condition: impl Fn() -> bool) 
 }
 
 /// The number of requests within a time, from the first one on (A-budget). Paused time only.
-pub(crate) async fn within<O: Form>(run: &Run<O>, time: Duration) -> usize {
+pub(crate) async fn within<O: Served>(run: &Run<O>, time: Duration) -> usize {
     run.requests(1).await;
     tokio::time::sleep(time).await;
     let log = run.server.log();
