@@ -260,8 +260,20 @@ impl Election {
 
     fn rest(&mut self, now: Instant) {
         let period = self.settings.retry_period;
-        let pause = if self.term.is_some() { period } else { with_jitter(period, JITTER, self.random.fraction()) };
-        self.phase = Phase::Rest(after(now, pause));
+        let until = match self.term {
+            Some(_) => after(now, period),
+            None => {
+                let until = after(now, with_jitter(period, JITTER, self.random.fraction()));
+                self.lease_end().filter(|end| now < *end).map_or(until, |end| until.min(end))
+            }
+        };
+        self.phase = Phase::Rest(until);
+    }
+
+    /// When the lease that was seen last may be taken, unless it changes.
+    fn lease_end(&self) -> Option<Instant> {
+        let seen = self.observed.as_ref().filter(|_| !self.settings.coordinated)?;
+        Some(after(seen.since, self.duration_of(&seen.record)))
     }
 
     /// Ends the term, and the election with it.

@@ -65,7 +65,9 @@
 //!
 //! # What it is not
 //!
-//! - No watch: the lease is read each 2 to 4.4 s by a candidate and written each 2 s by a leader.
+//! - No watch: the lease is read each 2 to 4.4 s by a candidate, and when it is over; it is written each 2 s by a leader.
+//!   So of a leader that is killed, the next one takes over after the lease duration, and at most 4.4 s for having seen the last
+//!   renewal late.
 //! - Candidates of a coordinated election announce themselves by objects (`LeaseCandidate`) that this crate does not
 //!   write; [`Settings::coordinated`] is the rest.
 //! - No other lock than a Lease: those of client-go's past are gone there too.
@@ -85,6 +87,7 @@
 //! | the lease is released only if it says what this process wrote | a local belief is enough | it could blank somebody else's |
 //! | the work has ended before the lease is released | nobody waits for it | the next leader begins at once |
 //! | stopped callback only for who led | always | a clean stop of a standby is no loss |
+//! | a candidate looks at the lease when it is over | at its next try, up to 4.4 s later | nobody leads meanwhile |
 //! | the lease is seen empty while leading: lost | written again | somebody wants another leader |
 //! | a lease duration is written rounded up, and a second at least | cut; 0 is refused by the server | |
 #![forbid(unsafe_code)]

@@ -22,8 +22,8 @@ pub struct Settings {
     pub lease_duration: Duration,
     /// How long a leader acts without a renewal, counted from before the last one that worked was sent. Default 10 s.
     pub renew_deadline: Duration,
-    /// How long a leader waits between two renewals, and a candidate (1 to 2.2 times as long) between two tries.
-    /// Default 2 s.
+    /// How long a leader waits between two renewals, and a candidate (1 to 2.2 times as long, or until the lease is over)
+    /// between two tries. Default 2 s.
     pub retry_period: Duration,
     /// Whether a leader that is stopped empties the lease, so that the next one need not wait until it is over. It comes
     /// after the work of [`on_started_leading`](crate::ElectorBuilder::on_started_leading) has ended; of other work the

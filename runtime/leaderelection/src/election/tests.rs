@@ -522,6 +522,25 @@ fn a_candidate_waits_one_to_two_periods_and_a_fifth_between_tries() {
 }
 
 #[test]
+fn a_candidate_looks_at_the_lease_when_it_is_over_and_not_a_try_later() {
+    for seed in 0..100 {
+        let mut bench = Bench::new(Settings::default());
+        bench.election = Election::new("a", Settings::default(), seed).unwrap();
+        let found = held("b", 15, "1");
+        assert_eq!(bench.read(Some(&found)), None);
+        let seen = bench.now;
+        let taken = loop {
+            let (_, ticket, request) = bench.until_request(secs(5)).unwrap();
+            match request {
+                Request::Get => bench.answer(ticket, Outcome::Found(found.clone())),
+                _ => break bench.now - seen,
+            }
+        };
+        assert_eq!(taken, secs(15), "seed {seed}");
+    }
+}
+
+#[test]
 fn an_empty_identity_is_refused() {
     assert_eq!(Election::new("", Settings::default(), 1).unwrap_err(), SettingsError::NoIdentity);
 }
