@@ -5,16 +5,18 @@
 //! cargo run --example replica_operator                                      # a server in this process, until Ctrl-C
 //! cargo run --example replica_operator -- --for 10s --leader-elect
 //! cargo run --example replica_operator -- --kubeconfig FILE --metrics-address 127.0.0.1:8080
+//! cargo run --example replica_operator -- --kubeconfig FILE --leader-elect --alone     # as many of these as you like
 //! ```
 //!
-//! `web_set.rs` is the resource, `operator.rs` what is done for it, `surroundings.rs` who keeps it busy.
+//! `web_set.rs` is the resource, `operator.rs` what is done for it, `surroundings.rs` who keeps it busy; `rbac.yaml` has the
+//! rights that it needs. `testing/realcluster/check_operator.sh` runs several of it against a real API server, and kills them.
 
+mod args;
 mod operator;
 mod surroundings;
 mod web_set;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,70 +25,56 @@ use clap::Parser;
 use k8s_openapi::api::core::v1::Pod;
 use kube_client::Client;
 use kubewire_apiserver::ApiServer;
-use kubewire_controller::{Attempt, Cluster, Controller, ControllerOptions, Manager, ManagerOptions, Request};
-use kubewire_examples::{duration, from_kubeconfig, stop_signal};
-use kubewire_leaderelection::{Elector, LeaseLock, unique_identity};
+use kubewire_controller::{
+    Attempt, CacheOptions, Cluster, Controller, ControllerOptions, Manager, ManagerOptions, MetricsRegistry, Request,
+};
+use kubewire_examples::{from_kubeconfig, stop_signal};
+use kubewire_informer::InformerName;
+use kubewire_leaderelection::{Elector, LeaseLock};
 use kubewire_listwatch::client_from_config;
 use prometheus_client::metrics::counter::Counter;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::args::Args;
 use crate::operator::{Operator, index_owners};
 use crate::web_set::WebSet;
 
 const NAMESPACE: &str = "default";
-const NAME: &str = "replica-operator";
-
-/// Keeps as many pods as each WebSet wants.
-#[derive(Parser)]
-struct Args {
-    /// Use the cluster of this kubeconfig; the definition of the resource is created there.
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// Work only while this replica has the lease.
-    #[arg(long)]
-    leader_elect: bool,
-    /// How many pods somebody deletes behind its back, one a second.
-    #[arg(long, default_value_t = 4)]
-    deletions: u32,
-    /// Serve /healthz and /readyz here.
-    #[arg(long, default_value = "127.0.0.1:0")]
-    health_address: SocketAddr,
-    /// Serve /metrics here.
-    #[arg(long, default_value = "127.0.0.1:0")]
-    metrics_address: SocketAddr,
-    /// Stop after this time, instead of running until Ctrl-C.
-    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
-    run_for: Option<Duration>,
-}
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     tracing_subscriber::fmt().with_env_filter("warn").with_writer(std::io::stderr).init();
     let stop = stop_signal(args.run_for);
-    let (client, _server) = connect(&args).await?;
-    let manager = manager(&args, client.clone())?;
-    let _surroundings = surround(&args, client);
-    run(manager, stop).await
+    let metrics = MetricsRegistry::new();
+    let (client, _server) = connect(&args, &metrics).await?;
+    let manager = manager(&args, client.clone(), metrics)?;
+    let _surroundings = (!args.alone).then(|| surround(&args, client));
+    run(&args, manager, stop).await
 }
 
 /// The operator: a manager with one controller.
-fn manager(args: &Args, client: Client) -> anyhow::Result<Manager> {
-    let mut options = ManagerOptions::new().health_address(args.health_address).metrics_address(args.metrics_address);
-    if args.leader_elect {
-        let lock = LeaseLock::new(client.clone(), NAMESPACE, NAME);
-        options = options.elector(Elector::builder(lock, unique_identity()).release_on_stop(true).build()?);
+fn manager(args: &Args, client: Client, metrics: MetricsRegistry) -> anyhow::Result<Manager> {
+    let mut options = ManagerOptions::new()
+        .health_address(args.health_address)
+        .metrics_address(args.metrics_address)
+        .metrics(metrics.clone())
+        .watch_tolerance(args.watch_tolerance)
+        .grace_period(args.grace_period);
+    if args.election.leader_elect {
+        options = options.elector(elector(args, client.clone(), metrics.clone())?);
     }
-    let manager = Manager::new(Cluster::new("cluster", client.clone()), options);
+    let cache = CacheOptions::new().metrics(InformerName::new(&args.name)?, Arc::new(metrics.clone()));
+    let manager = Manager::new(Cluster::with_cache("cluster", client.clone(), cache), options);
     let sets = manager.cluster().cache().watch::<Arc<WebSet>>()?;
     let pods = manager.cluster().cache().watch::<Arc<Pod>>()?;
     index_owners(&pods)?;
 
     let made = Counter::default();
-    manager.metrics().register(|registry| registry.register("websets_pods_created", "Pods made", made.clone()));
-    let recorder = manager.event_recorder("example.com/replica-operator")?;
-    let operator = Operator { client, sets: sets.clone(), pods: pods.clone(), recorder, made };
+    metrics.register(|registry| registry.register("websets_pods_created", "Pods made", made.clone()));
+    let recorder = manager.event_recorder(&format!("example.com/{}", args.name))?;
+    let operator = Operator { client, sets: sets.clone(), pods: pods.clone(), recorder, made, think: args.think };
     Controller::builder()
         .for_(&sets)
         .owns(&pods)
@@ -98,7 +86,13 @@ fn manager(args: &Args, client: Client) -> anyhow::Result<Manager> {
     Ok(manager)
 }
 
-async fn run(manager: Manager, stop: CancellationToken) -> anyhow::Result<()> {
+fn elector(args: &Args, client: Client, metrics: MetricsRegistry) -> anyhow::Result<Elector> {
+    let lock = LeaseLock::new(client, NAMESPACE, &args.name);
+    let elector = Elector::builder(lock, &args.election.identity).settings(args.election.settings());
+    elector.metrics(Arc::new(metrics)).build().context("cannot take part in an election")
+}
+
+async fn run(args: &Args, manager: Manager, stop: CancellationToken) -> anyhow::Result<()> {
     let running = tokio::spawn({
         let manager = manager.clone();
         async move { manager.run(stop).await }
@@ -109,19 +103,28 @@ async fn run(manager: Manager, stop: CancellationToken) -> anyhow::Result<()> {
         println!("health at {}/readyz", bound(manager.health_server().bound()));
         println!("metrics at {}/metrics", bound(manager.metrics_server().and_then(|server| server.bound())));
     }
+    if args.election.leader_elect {
+        println!("{} waits for the lease", args.election.identity);
+        if manager.elected().await.is_ok() {
+            println!("{} leads", args.election.identity);
+        }
+    }
     running.await??;
     println!("stopped; nothing was left in flight");
     Ok(())
 }
 
-async fn connect(args: &Args) -> anyhow::Result<(Client, Option<ApiServer>)> {
+/// A client whose requests are counted, and the server in this process, if it is that one.
+async fn connect(args: &Args, metrics: &MetricsRegistry) -> anyhow::Result<(Client, Option<ApiServer>)> {
     let Some(kubeconfig) = &args.kubeconfig else {
         println!("No --kubeconfig: the cluster is a server in this process");
         let server = ApiServer::builder().custom_resource(web_set::served()).start().await?;
-        return Ok((server.client(), Some(server)));
+        return Ok((metrics.count_requests(server.client(), "embedded"), Some(server)));
     };
     let config = from_kubeconfig(Some(kubeconfig), None).await?;
+    let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
     let client = client_from_config(config).context("cannot build a client from the kubeconfig")?;
+    let client = metrics.count_requests(client, host);
     web_set::install(client.clone()).await?;
     Ok((client, None))
 }
@@ -148,12 +151,17 @@ fn surround(args: &Args, client: Client) -> Vec<AbortOnDropHandle<()>> {
 #[cfg(test)]
 async fn converges(arguments: &[&str]) {
     let args = Args::parse_from(["replica_operator"].iter().chain(arguments));
-    let (client, server) = connect(&args).await.unwrap();
+    let metrics = MetricsRegistry::new();
+    let (client, server) = connect(&args, &metrics).await.unwrap();
     let server = server.unwrap();
-    let manager = manager(&args, client.clone()).unwrap();
+    let manager = manager(&args, client.clone(), metrics).unwrap();
     let _surroundings = surround(&args, client);
     let stop = CancellationToken::new();
-    let running = tokio::spawn(run(manager.clone(), stop.clone()));
+    let leader_elect = args.election.leader_elect;
+    let running = tokio::spawn({
+        let (manager, stop) = (manager.clone(), stop.clone());
+        async move { run(&args, manager, stop).await }
+    });
     manager.elected().await.unwrap();
     tokio::time::sleep(Duration::from_secs(20)).await;
 
@@ -168,10 +176,11 @@ async fn converges(arguments: &[&str]) {
     assert!(pods.iter().all(|pod| pod["metadata"]["ownerReferences"][0]["uid"] == shop["metadata"]["uid"]));
     assert!(manager.readyz().run("readyz", "").await.0);
     let text = manager.metrics().text().unwrap();
-    let made = 3 + 2 + 2 + args.deletions;
+    let made = 3 + 2 + 2 + 4;
     assert!(text.contains(&format!("websets_pods_created_total {made}\n")), "{text}");
     assert!(text.contains("controller_runtime_reconcile_total{"), "{text}");
-    assert_eq!(server.count("coordination.k8s.io/v1/leases"), usize::from(args.leader_elect));
+    assert_eq!(server.count("coordination.k8s.io/v1/leases"), usize::from(leader_elect));
+    assert_eq!(text.contains("leader_election_master_status{name=\"leading\"} 1\n"), leader_elect, "{text}");
 
     stop.cancel();
     running.await.unwrap().unwrap();
@@ -187,5 +196,5 @@ async fn it_keeps_as_many_pods_as_are_wanted_whoever_deletes_them() {
 
 #[tokio::test(start_paused = true)]
 async fn it_does_so_as_the_leader_too() {
-    converges(&["--leader-elect"]).await;
+    converges(&["--leader-elect", "--name", "leading"]).await;
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube_client::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -28,6 +29,8 @@ pub(crate) struct Operator {
     pub(crate) pods: Cached<Arc<Pod>>,
     pub(crate) recorder: Recorder,
     pub(crate) made: Counter,
+    /// How long it thinks before it looks.
+    pub(crate) think: Option<Duration>,
 }
 
 /// The index that [`Operator`] reads.
@@ -47,6 +50,9 @@ fn is_ready(pod: &Pod) -> bool {
 
 impl Operator {
     pub(crate) async fn reconcile(&self, request: &Request) -> anyhow::Result<Outcome> {
+        if let Some(time) = self.think {
+            tokio::time::sleep(time).await;
+        }
         let Some(set) = self.sets.get(request.namespace(), request.name())? else {
             println!("{request} is gone");
             return Ok(Outcome::Done);
@@ -72,7 +78,9 @@ impl Operator {
             ready_replicas: pods.values().filter(|pod| !pod.is_being_deleted() && is_ready(pod)).count() as u32,
         };
         if set.status.as_ref() != Some(&status) {
-            println!("{request}: {} of {} pods are ready", status.ready_replicas, set.spec.replicas);
+            if set.status.as_ref().is_none_or(|before| before.ready_replicas != status.ready_replicas) {
+                println!("{request}: {} of {} pods are ready", status.ready_replicas, set.spec.replicas);
+            }
             patch_status(&sets, &*set, &status).await?;
         }
         Ok(Outcome::Done)
