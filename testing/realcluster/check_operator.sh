@@ -179,8 +179,8 @@ k delete pod shop-0 --now >/dev/null
 k patch webset shop --type merge -p '{"spec":{"replicas":4}}' >/dev/null
 until_so "shop has 4 pods after the outage" converged shop 4 "$victims"
 say "API server killed for $(since "$down" | awk -v b="$(since "$back")" '{printf "%.1f", $1 - b}') s: /readyz failed by \"watches\" after $unready s, /healthz did not; $(since "$back") s after it was back all was as wanted"
+until_so "all watches live again" is alone 'reflector_failures_in_a_row{' == 0
 until_so "alone is ready again" is_ready alone
-want alone 'reflector_failures_in_a_row{' == 0
 kill -0 "${pids[alone]}" || fail "the operator has ended in the outage"
 k delete webset shop --wait=false >/dev/null
 until_so "the finalizer lets shop go" is_gone shop
