@@ -17,7 +17,7 @@ impl Request {
     pub(crate) fn parse(table: &str) -> Vec<Request> {
         let table: Vec<&str> = table.lines().filter(|line| !line.starts_with('#')).collect();
         let blocks = table.split(|line| line.is_empty()).filter(|block| !block.is_empty());
-        blocks.map(|block| Self::parse_block(block)).collect()
+        blocks.map(Self::parse_block).collect()
     }
 
     fn parse_block(block: &[&str]) -> Request {
