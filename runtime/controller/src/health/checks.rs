@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
+use kubewire_ratelimit::FailureLog;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::report::{Asked, report};
 use crate::BoxError;
@@ -17,7 +19,8 @@ type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), BoxError>> + Send + S
 
 /// Checks, each with a name, that answer one endpoint together, such as `/readyz`. Cloning gives another handle.
 ///
-/// Each request runs them anew, all at the same time; one that takes more than ten seconds, or panics, has failed.
+/// Each request runs them anew, all at the same time; one that takes more than ten seconds, or panics, has failed. The log says
+/// why, at growing distances as long as it goes on, and that it is over.
 ///
 /// ```
 /// use kubewire_controller::HealthChecks;
@@ -44,6 +47,8 @@ pub struct HealthChecks {
 #[derive(Default)]
 struct Shared {
     checks: BTreeMap<String, Check>,
+    /// Of those that have failed once: probes ask every few seconds.
+    failures: BTreeMap<String, FailureLog<()>>,
     /// A server has begun with them.
     sealed: bool,
 }
@@ -140,14 +145,27 @@ impl HealthChecks {
                     return (name, None);
                 }
                 let result = run(&check).await;
-                if let Err(error) = &result {
-                    tracing::warn!(check = name, endpoint, %error, "a health check failed");
-                }
+                self.log(endpoint, &name, result.as_ref().err());
                 (name, Some(result.is_ok()))
             }
         });
         let results = join_all(results).await.into_iter().collect();
         report(endpoint, &asked, &results)
+    }
+
+    fn log(&self, endpoint: &str, check: &str, failed: Option<&BoxError>) {
+        let now = Instant::now().into_std();
+        let Some(error) = failed else {
+            let recovery = self.shared.lock().failures.get_mut(check).and_then(|failures| failures.recovered(now));
+            if let Some(recovery) = recovery {
+                tracing::info!(check, endpoint, failures = recovery.failures, lasted = ?recovery.lasted, "a health check is well again");
+            }
+            return;
+        };
+        let left_out = self.shared.lock().failures.entry(check.to_owned()).or_default().failed((), now);
+        if let Some(left_out) = left_out {
+            tracing::warn!(check, endpoint, %error, left_out, "a health check failed");
+        }
     }
 
     /// Runs one check; `None` where there is none of this name. Cancel-safe.

@@ -1,7 +1,7 @@
 //! Over a real port.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -75,6 +75,47 @@ async fn a_check_that_hangs_or_panics_has_failed() {
     assert_eq!(before.elapsed(), Duration::from_secs(10));
     let error = server.readyz().run_one("panics").await.unwrap().unwrap_err();
     assert_eq!(error.to_string(), "the check panicked");
+}
+
+/// Counts the lines of the log.
+#[derive(Clone, Default)]
+struct Lines(Arc<AtomicUsize>);
+
+impl tracing::Subscriber for Lines {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_that_fails_for_an_hour_writes_few_lines_and_one_when_it_is_over() {
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    let (checks, well) = (HealthChecks::new(), Arc::new(AtomicBool::new(false)));
+    let seen = Arc::clone(&well);
+    checks.add("disk", move || if seen.load(Ordering::Relaxed) { Ok(()) } else { Err("there is none") }).unwrap();
+    // As a kubelet asks.
+    for _ in 0..360 {
+        assert!(!checks.run("readyz", "").await.0);
+        tokio::time::sleep(Duration::from_secs(10)).await;
+    }
+    let written = lines.0.load(Ordering::Relaxed);
+    assert!((2..=12).contains(&written), "{written}");
+    well.store(true, Ordering::Relaxed);
+    for _ in 0..10 {
+        assert!(checks.run("readyz", "").await.0);
+    }
+    assert_eq!(lines.0.load(Ordering::Relaxed), written + 1);
 }
 
 /// With controller-runtime a port that is in use while a cache waits for what it serves hangs the start.
