@@ -48,6 +48,11 @@ impl Span {
     pub(crate) fn end(self) -> usize {
         COUNT.get() - self.0
     }
+
+    /// From its beginning to that of a later one.
+    pub(crate) fn until(&self, later: &Self) -> usize {
+        later.0 - self.0
+    }
 }
 
 /// How often this thread allocates meanwhile.

@@ -19,7 +19,7 @@ const PODS: usize = 50;
 
 #[derive(Deserialize, Meta)]
 #[kubewire(resource = Pod)]
-struct Brief {
+pub(crate) struct Brief {
     metadata: ObjectId,
     #[expect(dead_code, reason = "kept, as by who would read it")]
     spec: Spec,

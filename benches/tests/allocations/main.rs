@@ -8,4 +8,6 @@ mod fifo;
 mod indexer;
 mod lists;
 mod queue;
+mod relists;
 mod thing;
+mod ways_in;
