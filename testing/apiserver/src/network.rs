@@ -47,8 +47,8 @@ const LONG_DELAY: Duration = Duration::from_secs(20);
 /// pods.list(&Default::default()).await?;
 ///
 /// network.cut(true);
-/// let answer = pods.list(&Default::default());
-/// assert!(tokio::time::timeout(Duration::from_secs(3600), answer).await.is_err());
+/// let an_hour = Duration::from_secs(3600);
+/// assert!(tokio::time::timeout(an_hour, pods.list(&Default::default())).await.is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```
