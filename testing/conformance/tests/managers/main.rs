@@ -13,10 +13,10 @@
 mod dice;
 #[path = "../chaos/digest.rs"]
 mod digest;
-#[allow(dead_code, reason = "the rest is for `tests/chaos`")]
+#[expect(dead_code, reason = "the rest is for `tests/chaos`")]
 #[path = "../chaos/faults.rs"]
 mod faults;
-#[allow(dead_code, reason = "the rest is for `tests/chaos`")]
+#[expect(dead_code, reason = "the rest is for `tests/chaos`")]
 #[path = "../chaos/seeds.rs"]
 mod seeds;
 #[path = "../chaos/tally.rs"]

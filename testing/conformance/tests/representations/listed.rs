@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+/// Files beside them, and why they do not.
+type Others = &'static [(&'static str, &'static str)];
+
 /// A folder of tests; the file, and the path in it, below which the modules are named that run over every representation;
 /// the files that do not, and why.
-const FOLDERS: [(&str, &str, &str, &[(&str, &str)]); 4] = [
+const FOLDERS: [(&str, &str, &str, Others); 4] = [
     (
         "informer/tests/it",
         "tests/representations/main.rs",
