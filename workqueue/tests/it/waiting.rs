@@ -106,7 +106,7 @@ fn an_earlier_moment_wakes_who_keeps_the_time() {
 fn nobody_keeps_the_time_for_a_moment_that_is_not_to_come() {
     let (time, queue) = timed();
     let mut get = waiting(&queue);
-    for (key, delay) in [("at once", MS * 0), ("soon", MS)] {
+    for (key, delay) in [("at once", Duration::ZERO), ("soon", MS)] {
         queue.add_after(key, delay);
         time.advance(delay);
         assert_eq!(get.settle(), Some(Some(key)));

@@ -82,7 +82,12 @@ impl Runnable for Panicking {
     fn warm_up(&self, _: RunContext) -> Option<BoxFuture<'_, Result<(), BoxError>>> {
         match self.0 {
             Where::MakingWarmUp => panic(),
-            Where::WarmUp => return Some(Box::pin(async { Ok(panic()) })),
+            Where::WarmUp => {
+                return Some(Box::pin(async {
+                    panic();
+                    Ok(())
+                }));
+            }
             _ => {}
         }
         None
