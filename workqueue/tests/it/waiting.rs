@@ -1,5 +1,7 @@
 //! Gets that wait: who is woken, who keeps the time, what a dropped one leaves.
 
+use std::time::Duration;
+
 use kubewire_workqueue::{Queue, TryGetError};
 
 use crate::support::{MS, Polled, SECOND, drain, get, timed, waiting};
