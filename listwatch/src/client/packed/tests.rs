@@ -118,6 +118,8 @@ fn what_is_no_object_is_refused() {
         r#"{"spec":{"a":01}}"#,
         r#"{"spec":tru}"#,
         "{\"a\":\"\n\"}",
+        r#"{"spec":{"a":"\x"}}"#,
+        r#"{"spec":{"a":"\u00g0"}}"#,
     ] {
         assert!(Packed::<Pod>::from_json(json.as_bytes()).is_err(), "{json}");
     }
