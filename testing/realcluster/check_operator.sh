@@ -110,7 +110,7 @@ converged() {
 }
 all_converged() { for name in "${shops[@]}"; do converged "$name" "$1" || return 1; done; }
 is_gone() { [ -z "$(k get webset "$1" --ignore-not-found -o name)" ]; }
-has_event() { k get events.events.k8s.io -o jsonpath='{range .items[*]}{.reason} {.reportingController} {.regarding.kind}/{.regarding.name}{"\n"}{end}' | grep -qx "$1 example.com/replica-operator WebSet/$2"; }
+has_event() { k get events.events.k8s.io -o jsonpath='{range .items[*]}{.reason} {.reportingController} {.regarding.kind}/{.regarding.name}{"\n"}{end}' | grep -x "$1 example.com/replica-operator WebSet/$2" >/dev/null; }
 holder() { k get lease replica-operator -o jsonpath='{.spec.holderIdentity}'; }
 # There is no kubelet: this makes pods ready.
 make_ready() {
@@ -174,7 +174,7 @@ leads alone || fail "alone has given up its lease within its deadline"
 until_so "failures are counted" is alone 'reflector_failures_in_a_row{' '>=' 1
 serve
 back=$(now)
-victims=$(pods "$uid" | cut -d' ' -f2 | head -1)
+victims=$(pods "$uid" | awk 'NR == 1 { print $2 }')
 k delete pod shop-0 --now >/dev/null
 k patch webset shop --type merge -p '{"spec":{"replicas":4}}' >/dev/null
 until_so "shop has 4 pods after the outage" converged shop 4 "$victims"

@@ -30,11 +30,11 @@ want 'default/shop: 5 of 5 pods are ready'
 want 'somebody deletes the pod shop-'
 health=$(sed -n 's/^health at //p' "$out"); metrics=$(sed -n 's/^metrics at //p' "$out")
 curl --silent --fail --noproxy '*' --max-time 10 "$health" >/dev/null || fail "$health is not ready"
-curl --silent --fail --noproxy '*' --max-time 10 "$metrics" | grep -Eq '^controller_runtime_reconcile_total\{.*controller="webset"' ||
-  fail "$metrics has no reconciles"
+curl --silent --fail --noproxy '*' --max-time 10 --output "$out.metrics" "$metrics" || fail "$metrics is not served"
+grep -Eq '^controller_runtime_reconcile_total\{.*controller="webset"' "$out.metrics" || fail "$metrics has no reconciles"
 kill -TERM "$pid"
 wait "$pid" || fail "replica_operator ended with $? after SIGTERM"
 want 'default/cart: all of its pods are gone'
 want '^stopped; nothing was left in flight$'
-rm -f "$out"
+rm -f "$out" "$out.metrics"
 echo "the examples of the controller layer against the embedded API server: passed"
