@@ -103,8 +103,8 @@ impl<C: Connector> SharedConnections<C> {
         Self { inner: Arc::new(Inner { connector, server, protocol, http2, state: Mutex::new(state) }) }
     }
 
-    /// Sends a request on a connection with room for it. One that turns out to be at its end before the request was
-    /// sent is left for another.
+    /// Sends a request on a connection with room for it. One that turns out to be at its end before the server did
+    /// anything for the request is left for another.
     ///
     /// Cancel-safe: dropping it ends the request (the others stay, and whoever waits for the same new connection goes
     /// on making it).
@@ -112,14 +112,15 @@ impl<C: Connector> SharedConnections<C> {
         let mut attempts = 1;
         loop {
             let Some((place, mut line)) = self.enter().await? else { return Ok(Sent::Http1(request)) };
+            let copy = try_clone(&request);
             let mut error = match line.sender.try_send_request(request).await {
                 Ok(response) => {
                     return Ok(Sent::Answered(response.map(|body| Counted { body, _place: place }.boxed_unsync())));
                 }
                 Err(error) => error,
             };
-            match error.take_message() {
-                Some(unsent) if attempts < ATTEMPTS => request = unsent,
+            match error.take_message().or_else(|| copy.filter(|_| is_unprocessed(error.error()))) {
+                Some(unprocessed) if attempts < ATTEMPTS => request = unprocessed,
                 _ => return Err(error.into_error().into()),
             }
             self.inner.remove(place.id);
@@ -255,6 +256,26 @@ impl<C: Connector> Clone for SharedConnections<C> {
     fn clone(&self) -> Self {
         Self { inner: Arc::clone(&self.inner) }
     }
+}
+
+/// The same request once more, to be sent in its place; `None` where its body is a stream.
+fn try_clone(request: &Request<Body>) -> Option<Request<Body>> {
+    let mut clone = Request::new(request.body().try_clone()?);
+    clone.method_mut().clone_from(request.method());
+    clone.uri_mut().clone_from(request.uri());
+    clone.headers_mut().clone_from(request.headers());
+    clone.extensions_mut().clone_from(request.extensions());
+    Some(clone)
+}
+
+/// Whether the server says that it did nothing for the request, whatever its method: its stream is beyond the last one
+/// of a GOAWAY, or was refused (RFC 9113, 6.8 and 8.7; Go's client sends it anew as well).
+fn is_unprocessed(error: &hyper::Error) -> bool {
+    let error = error.source().and_then(|source| source.downcast_ref::<h2::Error>());
+    error.is_some_and(|error| {
+        error.is_remote()
+            && (error.is_go_away() || error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM))
+    })
 }
 
 /// So often a request is tried on a connection that turns out to be at its end. (An API server may end any of them, to

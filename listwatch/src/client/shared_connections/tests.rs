@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::channel::mpsc;
 use futures::{StreamExt, stream};
+use http::Method;
 use http_body_util::StreamBody;
 use hyper::rt::ReadBufCursor;
 use hyper::server::conn::http2 as server;
@@ -22,6 +23,8 @@ use super::*;
 use crate::ErrorClass;
 use crate::client::http_service::HttpService;
 use crate::client::transport::error_of_send;
+
+mod unprocessed;
 
 /// A connection in memory.
 struct Pipe {
@@ -78,6 +81,8 @@ struct ServerInner {
     refuses: bool,
     /// The watches that are open, in the order in which they came.
     watches: Mutex<VecDeque<mpsc::UnboundedSender<Bytes>>>,
+    /// The methods, headers `x-kept` and bodies of the requests that are no watches.
+    received: Mutex<Vec<(Method, String, String)>>,
 }
 
 impl Server {
@@ -95,6 +100,7 @@ impl Server {
             open,
             refuses,
             watches: Mutex::default(),
+            received: Mutex::default(),
         }))
     }
 
@@ -127,7 +133,16 @@ impl Server {
                 }
             };
             let frames = body.map(|bytes| Ok::<_, io::Error>(Frame::data(bytes)));
-            async { Ok::<_, io::Error>(Response::new(StreamBody::new(frames))) }
+            let inner = Arc::clone(&inner);
+            async move {
+                if request.uri().path() == "/get" {
+                    let kept = request.headers().get("x-kept").map(|value| value.to_str().unwrap().to_owned());
+                    let (method, body) = (request.method().clone(), request.into_body().collect().await.unwrap());
+                    let body = String::from_utf8(body.to_bytes().to_vec()).unwrap();
+                    inner.received.lock().push((method, kept.unwrap_or_default(), body));
+                }
+                Ok::<_, io::Error>(Response::new(StreamBody::new(frames)))
+            }
         });
         if self.0.speaks_http2 {
             let mut builder = server::Builder::new(TokioExecutor::new());
