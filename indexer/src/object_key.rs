@@ -97,20 +97,24 @@ impl ObjectKey {
     }
 
     /// The namespace; empty for cluster scope.
+    #[inline]
     pub fn namespace(&self) -> &str {
         self.parts().0
     }
 
     /// The name.
+    #[inline]
     pub fn name(&self) -> &str {
         self.parts().1
     }
 
     /// The printed form, without a copy.
+    #[inline]
     pub fn as_str(&self) -> &str {
         self.text_and_len().0
     }
 
+    #[inline]
     fn parts(&self) -> (&str, &str) {
         match self.text_and_len() {
             (name, 0) => ("", name),
@@ -118,6 +122,7 @@ impl ObjectKey {
         }
     }
 
+    #[inline]
     fn text_and_len(&self) -> (&str, usize) {
         match &self.0 {
             Repr::Short { namespace_len, text } => (text, usize::from(*namespace_len)),
@@ -166,6 +171,7 @@ impl fmt::Debug for ObjectKey {
 }
 
 impl PartialEq for ObjectKey {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         self.text_and_len() == other.text_and_len()
     }
@@ -175,12 +181,14 @@ impl Eq for ObjectKey {}
 
 /// As the pair `(namespace, name)`, so that such a pair finds the key.
 impl Hash for ObjectKey {
+    #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.parts().hash(state);
     }
 }
 
 impl Equivalent<ObjectKey> for (&str, &str) {
+    #[inline]
     fn equivalent(&self, key: &ObjectKey) -> bool {
         *self == key.parts()
     }

@@ -5,21 +5,41 @@ use std::time::Instant;
 /// The moment of the kernel's last tick: at most some milliseconds ago, never to come. Two of them do not go backwards.
 #[cfg(all(target_os = "linux", not(loom)))]
 pub(crate) fn now() -> Instant {
+    use std::cell::Cell;
+
+    use rustix::time::{ClockId, Timespec, clock_gettime};
+
+    thread_local! {
+        /// The tick that this thread has read last, and the instant that it is.
+        static LAST: Cell<Option<(Timespec, Instant)>> = const { Cell::new(None) };
+    }
+    let tick = clock_gettime(ClockId::MonotonicCoarse);
+    match LAST.get() {
+        Some((last, instant)) if last == tick => instant,
+        _ => {
+            let instant = instant_of(tick);
+            LAST.set(Some((tick, instant)));
+            instant
+        }
+    }
+}
+
+/// The instant of a tick, or a later one that has passed as well.
+#[cfg(all(target_os = "linux", not(loom)))]
+#[cold]
+fn instant_of(tick: rustix::time::Timespec) -> Instant {
     use std::sync::LazyLock;
     use std::time::Duration;
 
-    use rustix::time::{ClockId, clock_gettime};
+    use rustix::time::{ClockId, Timespec, clock_gettime};
 
-    fn read(clock: ClockId) -> Duration {
-        let time = clock_gettime(clock);
-        // The monotonic clock counts from the boot of the machine, so it is not negative.
-        Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
-    }
-
+    // The monotonic clock counts from the boot of the machine, so it is not negative.
+    let since_boot = |time: Timespec| Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32);
     /// One moment as an instant and by the kernel's clock; the instant is read first, so that none is too late.
-    static ANCHOR: LazyLock<(Instant, Duration)> = LazyLock::new(|| (Instant::now(), read(ClockId::Monotonic)));
-    let (instant, time) = *ANCHOR;
-    match read(ClockId::MonotonicCoarse).checked_sub(time) {
+    static ANCHOR: LazyLock<(Instant, Timespec)> =
+        LazyLock::new(|| (Instant::now(), clock_gettime(ClockId::Monotonic)));
+    let (instant, anchor) = *ANCHOR;
+    match since_boot(tick).checked_sub(since_boot(anchor)) {
         Some(later) => instant + later,
         // The tick was before the anchor.
         None => instant,

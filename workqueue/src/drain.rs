@@ -30,7 +30,7 @@ pub struct Drain<'a, K: Eq + Clone> {
 
 impl<'a, K: Eq + Clone> Drain<'a, K> {
     pub(crate) fn new(shared: &'a Arc<Shared<K>>, mode: DrainMode) -> Self {
-        let place = shared.begin().inner().drains.join(mode);
+        let place = shared.begin().inner.drains.join(mode);
         Self { shared, place, deadline: None, sleep: None }
     }
 
@@ -64,7 +64,7 @@ impl<'a, K: Eq + Clone> Drain<'a, K> {
     fn outcome(&mut self, waker: &Waker) -> Option<DrainOutcome> {
         let mut session = self.shared.begin();
         let now = session.now;
-        let Inner { state, drains, .. } = session.inner();
+        let Inner { state, drains, .. } = &mut *session.inner;
         let outcome = drains.outcome(self.place, waker);
         let timed_out = DrainOutcome::TimedOut { processing: state.processing(), waiting: state.len() };
         drop(session);
@@ -95,7 +95,7 @@ impl<K: Eq + Clone> Future for Drain<'_, K> {
 impl<K: Eq + Clone> Drop for Drain<'_, K> {
     fn drop(&mut self) {
         let mut session = self.shared.begin();
-        let waker = session.inner().drains.leave(self.place);
+        let waker = session.inner.drains.leave(self.place);
         drop(session);
         drop(waker);
     }

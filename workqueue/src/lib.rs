@@ -137,6 +137,7 @@
 //! | [`refresh_metrics`](Queue::refresh_metrics) | a task, every 500 ms | no task |
 #![forbid(unsafe_code)]
 
+mod aftermath;
 mod builder;
 mod delay_heap;
 mod drain;

@@ -77,14 +77,8 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     /// ([`QueueBuilder::prioritized`]). Of several adds of a key that waits the highest counts.
     pub fn add_at_priority(&self, key: K, priority: i32) {
         let hash = self.shared.hasher.hash_one(&key);
-        let added = {
-            let mut session = self.shared.begin_add_or_get();
-            let now = session.now;
-            let added = session.state().add(hash, key, priority, now);
-            session.report.adds += u64::from(added.accepted);
-            added
-        };
-        drop(added);
+        let spare = self.shared.begin_add_or_get().add(hash, key, priority);
+        drop(spare);
     }
 
     /// Adds `key` once `delay` has passed; at once where it is zero.
@@ -117,14 +111,15 @@ impl<K: Eq + Hash + Clone> Queue<K> {
         let hash = self.shared.hasher.hash_one(&key);
         let spare = {
             let mut session = self.shared.begin_at(now);
-            session.report.retries += u64::from(!session.state().is_shutting_down());
+            let retries = u64::from(!session.inner.state.is_shutting_down());
+            if let Some(report) = session.after.report() {
+                report.retries += retries;
+            }
             if due <= now {
-                let added = session.state().add(hash, key, priority, now);
-                session.report.adds += u64::from(added.accepted);
-                added.spare
+                session.add(hash, key, priority)
             } else {
-                let spare = session.state().add_at(hash, key, priority, due);
-                session.note_delays();
+                let spare = session.inner.state.add_at(hash, key, priority, due);
+                self.shared.note_delays(&session);
                 spare
             }
         };
@@ -136,7 +131,7 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     pub fn cancel_delayed(&self, key: &K) -> bool {
         let hash = self.shared.hasher.hash_one(key);
         let mut session = self.shared.begin();
-        let cancelled = session.state().cancel(hash, key);
+        let cancelled = session.inner.state.cancel(hash, key);
         drop(session);
         cancelled.is_some()
     }
@@ -174,7 +169,7 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     pub fn try_get(&self) -> Result<Guard<K>, TryGetError> {
         let (hand_out, shutting_down) = {
             let mut session = self.shared.begin_add_or_get();
-            (session.take(None), session.state().is_shutting_down())
+            (session.take(None), session.inner.state.is_shutting_down())
         };
         match hand_out {
             Some(hand_out) => Ok(Guard::new(&self.shared, hand_out)),
@@ -197,7 +192,7 @@ impl<K: Eq + Hash + Clone> Queue<K> {
 
     /// How many keys wait to be handed out. Those added again while they are processed do not, nor do delayed ones.
     pub fn len(&self) -> usize {
-        self.shared.begin_untimed().state().len()
+        self.shared.begin_untimed().inner.state.len()
     }
 
     /// Whether no key waits to be handed out.
@@ -213,8 +208,8 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     pub fn shut_down(&self) {
         self.begin_shut_down();
         let mut session = self.shared.begin();
-        let wakers = session.inner().drains.overrule();
-        session.wake(wakers);
+        let wakers = session.inner.drains.overrule();
+        session.after.wake(wakers);
     }
 
     /// Shuts down as [`shut_down`](Self::shut_down) does, at once, and gives a future that waits until no key is
@@ -249,13 +244,13 @@ impl<K: Eq + Hash + Clone> Queue<K> {
 
     fn begin_shut_down(&self) {
         let mut session = self.shared.begin();
-        session.state().shut_down();
-        let wakers = session.inner().waiters.wake_all();
-        session.wake(wakers);
+        session.inner.state.shut_down();
+        let wakers = session.inner.waiters.wake_all();
+        session.after.wake(wakers);
         drop(session);
         loop {
             // A batch at a time, so that a million delayed keys hold nobody up; they drop outside the lock.
-            let dropped = self.shared.begin().state().drop_delayed();
+            let dropped = self.shared.begin().inner.state.drop_delayed();
             if dropped.is_empty() {
                 break;
             }
@@ -264,7 +259,7 @@ impl<K: Eq + Hash + Clone> Queue<K> {
 
     /// Whether the queue was shut down.
     pub fn is_shutting_down(&self) -> bool {
-        self.shared.begin_untimed().state().is_shutting_down()
+        self.shared.begin_untimed().inner.state.is_shutting_down()
     }
 
     /// The name of the queue; empty where it has none.
@@ -275,16 +270,16 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     /// What is known of `key`. One hash.
     pub fn status(&self, key: &K) -> KeyStatus {
         let hash = self.shared.hasher.hash_one(key);
-        let mut session = self.shared.begin();
+        let session = self.shared.begin();
         let now = session.now;
-        session.state().find(hash, key).map(|known| KeyStatus::of(&known, now)).unwrap_or_default()
+        session.inner.state.find(hash, key).map(|known| KeyStatus::of(&known, now)).unwrap_or_default()
     }
 
     /// What waits, is processed and is delayed, and for how long. O(n): clones all keys under the lock.
     pub fn snapshot(&self) -> Snapshot<K> {
-        let mut session = self.shared.begin();
+        let session = self.shared.begin();
         let now = session.now;
-        let mut snapshot = Snapshot::of(session.state(), now);
+        let mut snapshot = Snapshot::of(&session.inner.state, now);
         drop(session);
         snapshot.sort();
         snapshot
@@ -296,9 +291,9 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     /// every half second as there. It works on while a drain waits.
     pub fn refresh_metrics(&self) {
         let Some(metrics) = &self.shared.metrics else { return };
-        let mut session = self.shared.begin();
+        let session = self.shared.begin();
         let now = session.now;
-        let ages = session.state().processing_since().map(|since| now.saturating_duration_since(since));
+        let ages = session.inner.state.processing_since().map(|since| now.saturating_duration_since(since));
         let (total, longest) = ages.fold((Duration::ZERO, Duration::ZERO), |(total, longest), age| {
             (total.saturating_add(age), longest.max(age))
         });
@@ -336,8 +331,8 @@ impl<K: Eq + Hash + Clone> Default for Queue<K> {
 
 impl<K: Eq + Clone> fmt::Debug for Queue<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut session = self.shared.begin();
-        let state = session.state();
+        let session = self.shared.begin();
+        let state = &session.inner.state;
         let (waiting, processing, delayed) = (state.len(), state.processing(), state.delayed());
         let shutting_down = state.is_shutting_down();
         drop(session);

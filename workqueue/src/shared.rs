@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use hashbrown::DefaultHashBuilder;
 use kubewire_ratelimit::Clock;
-use smallvec::SmallVec;
 
+use crate::aftermath::Aftermath;
 use crate::drains::Drains;
-use crate::metrics::{QueueMetrics, Report};
+use crate::metrics::QueueMetrics;
 use crate::order::Order;
 use crate::state::{Finished, HandOut, State};
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -119,25 +119,36 @@ impl<K: Eq + Clone> Shared<K> {
     fn promoted<'a>(&'a self, mut inner: MutexGuard<'a, Inner<K>>, now: Instant) -> Session<'a, K> {
         inner.now = now;
         let mut session = self.session(inner, now);
-        session.report.adds = session.state().promote(now);
-        session.note_delays();
+        let adds = session.inner.state.promote(now);
+        if let Some(report) = session.after.report() {
+            report.adds = adds;
+        }
+        self.note_delays(&session);
         session
     }
 
     // A session is put together once, in its place, when all is known: moving one costs more than it does.
     #[inline(always)]
     fn session<'a>(&'a self, inner: MutexGuard<'a, Inner<K>>, now: Instant) -> Session<'a, K> {
-        Session { shared: self, now, inner: Some(inner), wakers: SmallVec::new(), report: Report::default() }
+        Session { now, inner, after: Aftermath::new(self.metrics.as_deref()) }
+    }
+
+    /// Notes whether there are delays.
+    pub(crate) fn note_delays(&self, session: &Session<'_, K>) {
+        let delays = session.inner.state.has_delayed();
+        if delays != self.delays.load(Relaxed) {
+            self.delays.store(delays, Relaxed);
+        }
     }
 
     /// A get looks for a key; it stands at `place` where it is in line already. Never waits.
     pub(crate) fn look(&self, place: &mut Option<usize>, waker: &Waker) -> Look<K> {
         let mut session = self.begin_add_or_get();
-        let former = place.and_then(|place| session.inner().waiters.hush(place));
+        let former = place.and_then(|place| session.inner.waiters.hush(place));
         // The first in line comes first, though it may be another that looks because a moment has come.
         session.call();
         let hand_out = session.take(*place);
-        let Inner { state, waiters, .. } = session.inner();
+        let Inner { state, waiters, .. } = &mut *session.inner;
         let look = if let Some(hand_out) = hand_out {
             place.take().into_iter().for_each(|place| waiters.leave(place));
             Look::Got(hand_out)
@@ -157,53 +168,35 @@ impl<K: Eq + Clone> Shared<K> {
 
 /// One operation on a queue: holds the lock, and gathers what has to be done after it. When it is dropped, also by a
 /// panic, those in line are called for the keys that wait, the drains are told, the lock is let go, and then the rest
-/// is done.
+/// is done: fields are dropped in their order.
 pub(crate) struct Session<'a, K: Eq + Clone> {
-    shared: &'a Shared<K>,
     /// The present moment, as of the beginning of the operation.
     pub(crate) now: Instant,
-    /// `None` only while it is dropped.
-    inner: Option<MutexGuard<'a, Inner<K>>>,
-    wakers: SmallVec<[Waker; 2]>,
-    pub(crate) report: Report,
+    pub(crate) inner: MutexGuard<'a, Inner<K>>,
+    pub(crate) after: Aftermath<'a>,
 }
 
 impl<K: Eq + Clone> Session<'_, K> {
-    /// Notes whether there are delays.
-    pub(crate) fn note_delays(&mut self) {
-        let delays = self.state().has_delayed();
-        if delays != self.shared.delays.load(Relaxed) {
-            self.shared.delays.store(delays, Relaxed);
+    /// Adds a key; gives it back where the queue has it already or wants none.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, hash: u64, key: K, priority: i32) -> Option<K> {
+        let added = self.inner.state.add(hash, key, priority, self.now);
+        if let Some(report) = self.after.report() {
+            report.adds += u64::from(added.accepted);
         }
+        added.spare
     }
 
-    #[inline]
-    pub(crate) fn inner(&mut self) -> &mut Inner<K> {
-        self.inner.as_mut().expect("a session holds the lock until it is dropped")
-    }
-
-    #[inline]
-    pub(crate) fn state(&mut self) -> &mut State<K> {
-        &mut self.inner().state
-    }
-
-    /// Has these woken once the lock is let go.
-    pub(crate) fn wake(&mut self, wakers: impl IntoIterator<Item = Waker>) {
-        self.wakers.extend(wakers);
-    }
-}
-
-impl<K: Eq + Clone> Session<'_, K> {
     /// Hands out a key that is not reserved for another than who stands at `place`.
     #[inline(always)]
     pub(crate) fn take(&mut self, place: Option<usize>) -> Option<HandOut<K>> {
         let now = self.now;
-        let Inner { state, waiters, .. } = self.inner();
+        let Inner { state, waiters, .. } = &mut *self.inner;
         let for_others = waiters.called() - usize::from(place.is_some_and(|place| waiters.is_called(place)));
         let may_take = state.is_shutting_down() || state.len() > for_others;
         let hand_out = if may_take { state.get(now) } else { None };
-        if self.shared.metrics.is_some() {
-            self.report.waited = hand_out.as_ref().map(|hand_out| now.saturating_duration_since(hand_out.since));
+        if let Some(report) = self.after.report() {
+            report.waited = hand_out.as_ref().map(|hand_out| now.saturating_duration_since(hand_out.since));
         }
         hand_out
     }
@@ -211,32 +204,31 @@ impl<K: Eq + Clone> Session<'_, K> {
     /// Finishes a key by `finish`.
     #[inline(always)]
     pub(crate) fn finish(&mut self, finish: impl FnOnce(&mut State<K>) -> Option<Finished<K>>) -> Option<Finished<K>> {
-        let finished = finish(self.state());
-        if self.shared.metrics.is_some() {
-            let now = self.now;
-            self.report.worked = finished.as_ref().map(|finished| now.saturating_duration_since(finished.since));
+        let finished = finish(&mut self.inner.state);
+        let now = self.now;
+        if let Some(report) = self.after.report() {
+            report.worked = finished.as_ref().map(|finished| now.saturating_duration_since(finished.since));
         }
         finished
     }
 
     /// Calls those in line for the keys that wait.
-    #[inline]
     fn call(&mut self) {
-        let Some(Inner { state, waiters, .. }) = self.inner.as_deref_mut() else { return };
+        let Inner { state, waiters, .. } = &mut *self.inner;
         while !waiters.is_empty() && state.len() > waiters.called() {
-            self.wakers.extend(waiters.call_first());
+            self.after.wake(waiters.call_first());
         }
     }
 
     /// Calls those in line, has one of them keep the time, ends the drains that are over.
     fn settle(&mut self) {
         self.call();
-        let Some(Inner { state, waiters, drains, .. }) = self.inner.as_deref_mut() else { return };
+        let Inner { state, waiters, drains, .. } = &mut *self.inner;
         if !waiters.is_empty() {
-            self.wakers.extend(waiters.appoint(state.next_due()));
+            self.after.wake(waiters.appoint(state.next_due()));
         }
         if !drains.is_empty() {
-            self.wakers.extend(drains.settle(state.processing(), state.len()));
+            self.after.wake(drains.settle(state.processing(), state.len()));
         }
     }
 }
@@ -244,19 +236,19 @@ impl<K: Eq + Clone> Session<'_, K> {
 impl<K: Eq + Clone> Drop for Session<'_, K> {
     #[inline]
     fn drop(&mut self) {
-        let somebody_waits = |inner: &Inner<K>| !inner.waiters.is_empty() || !inner.drains.is_empty();
-        if self.inner.as_deref().is_some_and(somebody_waits) {
+        if self.inner.is_waited_for() {
             self.settle();
         }
-        if self.shared.metrics.is_some() {
-            self.report.moves = self.inner.as_deref_mut().map(|inner| inner.state.take_moves()).unwrap_or_default();
+        if let Some(report) = self.after.report() {
+            report.moves = self.inner.state.take_moves();
         }
-        self.inner = None;
-        if !self.wakers.is_empty() {
-            self.wakers.drain(..).for_each(Waker::wake);
-        }
-        if let Some(metrics) = &self.shared.metrics {
-            std::mem::take(&mut self.report).tell(&**metrics);
-        }
+    }
+}
+
+impl<K: Eq + Clone> Inner<K> {
+    /// Whether anybody stands in line or drains.
+    #[inline]
+    fn is_waited_for(&self) -> bool {
+        !self.waiters.is_empty() || !self.drains.is_empty()
     }
 }

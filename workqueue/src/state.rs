@@ -333,6 +333,7 @@ impl<K: Eq + Clone> State<K> {
     }
 
     /// If a key is to be processed, lifts it to this priority unless it has a higher one, and tells so.
+    #[inline(always)]
     fn raise(&mut self, slot: Slot, priority: i32) -> bool {
         let before = match self.keys.get_mut(slot) {
             Some(Work::Waiting { since, priority: own }) => {

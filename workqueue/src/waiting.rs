@@ -80,8 +80,8 @@ impl<K: Eq + Clone> Drop for Waiting<'_, K> {
     fn drop(&mut self) {
         if let Some(place) = self.place {
             let mut session = self.shared.begin();
-            let waker = session.inner().waiters.hush(place);
-            session.inner().waiters.leave(place);
+            let waker = session.inner.waiters.hush(place);
+            session.inner.waiters.leave(place);
             drop(session);
             drop(waker);
         }
