@@ -142,7 +142,8 @@
 //! - A watch that its server does not end is ended here, a little after the time it was asked to end at; so a dead
 //!   connection costs that time at most. With HTTP/2 pings notice one after 45 s of silence.
 //! - With HTTP/2, which is spoken where the server has it, 100 watches share a connection, and more get another. It takes
-//!   `rustls-tls`. With HTTP/1.1 each open watch has a connection of its own.
+//!   `rustls-tls`. With HTTP/1.1 each open watch has a connection of its own. What a server that ends a connection has
+//!   not begun with is sent anew on another, as by Go's client.
 //! - Nothing is compressed unless [`ClientOptions::gzip`] asks for it.
 //! - No TLS is chosen for the user: the features `rustls-tls` (with `ring` or `aws-lc-rs`) and `openssl-tls` pass
 //!   through to kube-client.
