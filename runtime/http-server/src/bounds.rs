@@ -11,6 +11,8 @@ pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const HEADER_BYTES_MAX: usize = 1 << 20;
 /// For a whole head; idle connections of HTTP/1.1 end by it, too. As controller-runtime's.
 pub(crate) const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
+/// A client that reads nothing of its answer for so long is let go: else a few of them would take all places for ever.
+pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Requests at once on one connection of HTTP/2; API servers open few.
 #[cfg(feature = "http2")]
 pub(crate) const STREAMS_MAX: u32 = 250;

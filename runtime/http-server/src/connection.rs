@@ -96,7 +96,7 @@ pub(crate) async fn serve<F, A>(
 /// As [`serve`], after a handshake, and HTTP/2 where the client has chosen that.
 #[cfg(feature = "tls")]
 pub(crate) async fn serve_tls<F, A>(
-    stream: tokio::net::TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     config: Arc<ServerConfig>,
     answer: F,
     stop: CancellationToken,
@@ -105,10 +105,12 @@ pub(crate) async fn serve_tls<F, A>(
     A: Future<Output = Answer> + Send + 'static,
 {
     let handshake = tokio_rustls::TlsAcceptor::from(config).accept(stream);
-    let stream = match tokio::time::timeout(crate::bounds::HANDSHAKE_TIMEOUT, handshake).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return tracing::debug!(%error, "no TLS handshake"),
-        Err(_) => return tracing::debug!("no TLS handshake in time"),
+    let handshake = tokio::time::timeout(crate::bounds::HANDSHAKE_TIMEOUT, handshake);
+    // Nothing was asked yet: the stop need not wait for it.
+    let stream = match stop.run_until_cancelled(handshake).await {
+        Some(Ok(Ok(stream))) => stream,
+        Some(Ok(Err(error))) => return tracing::debug!(%error, "no TLS handshake"),
+        Some(Err(_)) | None => return tracing::debug!("no TLS handshake in time"),
     };
     #[cfg(feature = "http2")]
     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Answer;
 use crate::bounds::{ACCEPT_PAUSE, CLOSE_TIMEOUT, CONNECTIONS_MAX};
 use crate::connection;
+use crate::unstalled::Unstalled;
 
 /// HTTP on one port, until it is told to stop. Clones share its state: one runs it, others ask where it listens.
 #[derive(Clone)]
@@ -195,6 +196,7 @@ impl HttpServer {
     {
         #[cfg(feature = "tls")]
         let tls = self.tls.as_ref().map(|tls| Arc::clone(&tls.config));
+        let stream = Unstalled::new(stream);
         async move {
             #[cfg(feature = "tls")]
             if let Some(config) = tls {

@@ -32,11 +32,12 @@
 //! | connections | 256 | more wait in the backlog of the socket |
 //! | TLS handshake | 10 s | the connection is closed |
 //! | head of a request | 1 MiB (HTTP/2: 16 kB), 32 s | 431, or the connection is closed; idle connections of HTTP/1.1 end by it too |
+//! | time in which nothing of an answer can be sent, because the client does not read | 60 s | the connection is closed |
 //! | begin of a connection of HTTP/2 | 32 s | the connection is closed |
 //! | requests at once on a connection of HTTP/2 | 250 | more wait |
 //! | answer to a ping of HTTP/2, sent every 30 s | 20 s | the connection is closed |
 //! | requests that are open at the stop | 60 s, or until the cancellation | given up |
-//! | connections without one at the stop | 1 s | closed, also in the midst of a head |
+//! | connections without one at the stop | 1 s | closed, also in the midst of a head; at once in the midst of a handshake |
 //!
 //! A body is the service's to read and to bound: none of it is read before, and what is left unread is not kept. A service that
 //! panics is answered by 500, and harms nobody else.
@@ -50,6 +51,7 @@ mod answer;
 mod bounds;
 mod connection;
 mod http_server;
+mod unstalled;
 
 pub use answer::{Answer, text};
 pub use http_server::HttpServer;

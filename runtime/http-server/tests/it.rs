@@ -160,6 +160,86 @@ async fn a_client_that_never_ends_its_request_holds_up_a_stop_for_a_second() {
     assert!(before.elapsed().as_secs() <= 1, "{:?}", before.elapsed());
 }
 
+/// So does one that is half-way through its handshake, or says nothing at all.
+#[tokio::test]
+async fn a_client_that_never_shakes_hands_does_not_hold_up_a_stop() {
+    let trust = Trust::new();
+    let it = running(HttpServer::new("tls", local()).tls(trust.certificate.clone()), hello).await;
+    let _silent = TcpStream::connect(it.address).await.unwrap();
+    // It was accepted before this one.
+    drop(trust.connect(it.address, &[]).await);
+    tokio::time::pause();
+    let before = tokio::time::Instant::now();
+    it.stop.cancel();
+    it.task.await.unwrap().unwrap();
+    assert!(before.elapsed().as_secs() <= 1, "{:?}", before.elapsed());
+}
+
+/// Else 256 of them, such as scrapes of a Prometheus that was cut off, would take all places for ever.
+#[tokio::test]
+async fn a_client_that_does_not_read_its_answer_is_let_go_after_a_minute() {
+    const LEN: usize = 64 << 20;
+    let body = bytes::Bytes::from(vec![b'x'; LEN]);
+    let trust = Trust::new();
+    for tls in [false, true] {
+        let body = body.clone();
+        let server = HttpServer::new("large", local());
+        let server = if tls { server.tls(trust.certificate.clone()) } else { server };
+        let it = running(server, move |_| std::future::ready(text(StatusCode::OK, body.clone()))).await;
+        for (pause, is_cut) in [(50, false), (70, true)] {
+            let request = b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+            let count = if tls {
+                let stream = trust.connect(it.address, &[]).await;
+                read_after(stream, request, pause).await
+            } else {
+                read_after(TcpStream::connect(it.address).await.unwrap(), request, pause).await
+            };
+            assert_eq!(count < LEN, is_cut, "{count} bytes after {pause} s, TLS: {tls}");
+        }
+    }
+}
+
+/// Sends it, waits for so many seconds of virtual time, and reads to the end.
+async fn read_after(mut stream: impl AsyncReadExt + AsyncWriteExt + Unpin, request: &[u8], pause: u64) -> usize {
+    stream.write_all(request).await.unwrap();
+    stream.flush().await.unwrap();
+    // It is being written.
+    let mut first = [0; 1];
+    stream.read_exact(&mut first).await.unwrap();
+    tokio::time::pause();
+    tokio::time::sleep(std::time::Duration::from_secs(pause)).await;
+    tokio::time::resume();
+    let mut answer = first.to_vec();
+    let _ = stream.read_to_end(&mut answer).await;
+    answer.len()
+}
+
+#[tokio::test]
+async fn with_http_2_too_a_dropped_server_drops_what_is_being_answered() {
+    let trust = Trust::new();
+    let (answering, dropped) = (CancellationToken::new(), CancellationToken::new());
+    let (begun, ended) = (answering.clone(), dropped.clone());
+    let it = running(HttpServer::new("tls", local()).tls(trust.certificate.clone()), move |_| {
+        let (begun, guard) = (begun.clone(), ended.clone().drop_guard());
+        async move {
+            let _guard = guard;
+            begun.cancel();
+            std::future::pending().await
+        }
+    })
+    .await;
+    let stream = TokioIo::new(trust.connect(it.address, &["h2"]).await);
+    let (mut sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let request = Request::get("https://localhost/").body(http_body_util::Empty::<bytes::Bytes>::new()).unwrap();
+    let asked = tokio::spawn(async move { sender.send_request(request).await.is_ok() });
+    answering.cancelled().await;
+    it.task.abort();
+    tokio::time::timeout(std::time::Duration::from_secs(30), dropped.cancelled()).await.expect("it is dropped");
+    assert!(!asked.await.unwrap());
+    let _ = connection.await;
+}
+
 #[tokio::test]
 async fn a_panic_when_answering_begins_or_later_is_answered_by_500() {
     let it = running(HttpServer::new("panics", local()), |request: Request<Incoming>| {
