@@ -66,10 +66,11 @@ impl<O: Object> Core<O> {
             let _ended = ended;
             let this = Arc::clone(&self);
             let reflector = Handle::current().spawn(async move {
+                // However it ends: without a reflector the rest would wait for ever.
+                let _stop = this.stop.clone().drop_guard();
                 if let Err(panic) = reflector.await {
                     let _ = this.health.panic.set(panic);
                 }
-                this.stop.cancel();
             });
             self.process(&stop).await;
             drop(end);

@@ -14,7 +14,7 @@ use crate::health::Health;
 use crate::informer_store::InformerStore;
 use crate::listeners::Listeners;
 use crate::metrics::Metrics;
-use crate::reflector::resource_version::is_older;
+use crate::reflector::resource_version::{is_number, is_older};
 use crate::reflector::{Reflector, ReflectorMonitor};
 use crate::sync::{AtomicBool, Handle, Mutex};
 use crate::type_name::short_type_name;
@@ -48,7 +48,7 @@ pub enum AddIndexersError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitForVersionError {
-    /// It is no decimal number, so nothing can be said to be older or newer.
+    /// It, or the one that the store has come to, is no decimal number, so nothing can be said to be older or newer.
     #[error("the version {0:?} is no decimal number, so that none can be said to be newer")]
     NotComparable(String),
     /// The informer has stopped.
@@ -254,7 +254,7 @@ impl<O: Object> Informer<O> {
     /// The version has to be one of the resource that is watched. It is reached by the next event or bookmark at
     /// or after it. Cancel-safe.
     pub async fn wait_for_version(&self, version: &str) -> Result<(), WaitForVersionError> {
-        if version.is_empty() || !version.bytes().all(|byte| byte.is_ascii_digit()) {
+        if !is_number(version) {
             return Err(WaitForVersionError::NotComparable(version.to_owned()));
         }
         loop {
@@ -262,8 +262,14 @@ impl<O: Object> Informer<O> {
             tokio::pin!(moved);
             moved.as_mut().enable();
             let applied = self.core.fifo.applied_version();
-            if !applied.is_empty() && !is_older(&applied, version) {
-                return Ok(());
+            match &*applied {
+                "" => {}
+                // The server's versions are not of the kind of this one.
+                applied if !is_number(applied) => {
+                    return Err(WaitForVersionError::NotComparable(applied.to_owned()));
+                }
+                applied if !is_older(applied, version) => return Ok(()),
+                _ => {}
             }
             tokio::select! {
                 biased;

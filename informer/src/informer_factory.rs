@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::metrics::MetricsProvider;
 use crate::reflector::ReflectorOptions;
-use crate::sync::Mutex;
+use crate::sync::{Handle, Mutex};
 use crate::{
     CacheSync, CacheSyncError, Delivery, Informer, InformerName, InformerOptions, RunningInformer, Transform,
     TransformError, wait_for_cache_sync,
@@ -339,6 +339,8 @@ impl SharedInformerFactory {
     ///
     /// Outside a tokio runtime.
     pub fn start(&self, stop: &CancellationToken) {
+        // It panics here, where nothing has begun.
+        let _ = Handle::current();
         let new: Vec<_> = {
             let mut state = self.inner.state.lock();
             if state.shut_down {

@@ -10,7 +10,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use tracing::Instrument;
 
 use crate::health::Health;
-use crate::listener::{AnyListener, Listener};
+use crate::listener::{AnyListener, Listener, let_go};
 use crate::metrics::Metrics;
 use crate::notification::Told;
 use crate::resync::{self, ResyncTimer};
@@ -134,7 +134,7 @@ impl<O: Object> Listeners<O> {
         let has_metrics = self.health.metrics().is_some();
         let mut state = self.state.lock();
         let place = state.entries.iter().position(|entry| std::ptr::eq(&*entry.listener, listener));
-        let entry = place.map(|place| state.entries.swap_remove(place));
+        let mut entry = place.map(|place| state.entries.swap_remove(place));
         let former = state.publish();
         if let Some(entry) = &entry
             && has_metrics
@@ -143,8 +143,11 @@ impl<O: Object> Listeners<O> {
         }
         drop(state);
         drop(former);
-        if entry.is_some_and(|entry| !entry.has_task) {
+        if entry.as_ref().is_some_and(|entry| !entry.has_task) {
             listener.end();
+        }
+        if let Some(Handler { handler, .. }) = entry.as_mut().and_then(|entry| entry.handler.take()) {
+            let_go(handler, listener.name(), &self.health.resource);
         }
     }
 
@@ -193,13 +196,16 @@ impl<O: Object> Listeners<O> {
         let former = state.publish();
         drop(state);
         drop((left, former));
-        for entry in entries {
-            entry.listener.close();
-            if !entry.has_task {
-                entry.listener.end();
+        // Everybody is let go before anything of the user's is dropped.
+        let garbage: Vec<_> = entries.iter().map(|entry| entry.listener.close()).collect();
+        entries.iter().filter(|entry| !entry.has_task).for_each(|entry| entry.listener.end());
+        self.tasks.close();
+        for Entry { listener, handler, .. } in entries {
+            if let Some(Handler { handler, .. }) = handler {
+                let_go(handler, listener.name(), &self.health.resource);
             }
         }
-        self.tasks.close();
+        drop(garbage);
     }
 
     /// Waits until all handlers' tasks have ended. Cancel-safe.
@@ -333,5 +339,45 @@ impl<O: Object> State<O> {
     fn publish(&mut self) -> Arc<[Arc<Listener<O>>]> {
         let joined = self.entries.iter().filter(|entry| !entry.is_new).map(|entry| Arc::clone(&entry.listener));
         std::mem::replace(&mut self.joined, joined.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+    use crate::listener::AnyListener;
+
+    struct Pod(&'static str);
+
+    impl kubewire_indexer::Meta for Pod {
+        fn id(&self) -> kubewire_indexer::Id<'_> {
+            kubewire_indexer::Id::new("ns", self.0).uid(self.0).resource_version("1")
+        }
+    }
+
+    fn initial(name: &'static str) -> Vec<Told<Arc<Pod>>> {
+        let object = Arc::new(Pod(name));
+        let notification = Notification::Added { object: Arc::clone(&object), is_in_initial_list: true };
+        vec![Told { key: object.key(), notification, resync: false }]
+    }
+
+    /// The list comes in two batches; the handler is at the first when it is removed.
+    #[test]
+    fn a_handler_that_is_removed_before_it_was_told_of_all_of_the_first_list_never_was_synced() {
+        let listeners = Listeners::new(Duration::ZERO, Arc::new(Health::default()), Clock::system());
+        let add = |name: &str| listeners.add(name.to_owned(), &HandlerOptions::new(), None).unwrap();
+        let (removed, stays) = (add("removed"), add("stays"));
+        let mut cx = Context::from_waker(Waker::noop());
+        listeners.tell(initial("a"));
+        assert!(removed.poll_next(&mut cx).is_ready() && stays.poll_next(&mut cx).is_ready());
+        AnyListener::remove(&*removed);
+        listeners.tell(initial("b"));
+        listeners.store_is_synced();
+        assert!(matches!(removed.poll_next(&mut cx), Poll::Ready(None)));
+        assert!(!removed.synced().is_set(), "it was not told of b");
+        assert!(stays.poll_next(&mut cx).is_ready() && stays.poll_next(&mut cx).is_pending());
+        assert!(stays.synced().is_set());
     }
 }

@@ -59,12 +59,23 @@ impl<O: Object> NamespacedInformers<O> {
         self.informers.iter().map(|(namespace, informer)| (namespace.as_str(), informer))
     }
 
-    /// Adds a handler to each informer. They are called independently of one another, and at the same time.
+    /// Adds a handler to each informer, or, where one has stopped, to none. They are called independently of one another, and
+    /// at the same time.
     pub fn add_handlers<H: ResourceEventHandler<O>>(
         &self,
         mut handler: impl FnMut(&str) -> H,
     ) -> Result<Vec<Registration>, Stopped> {
-        self.informers().map(|(namespace, informer)| informer.add_handler(handler(namespace))).collect()
+        let mut added: Vec<Registration> = Vec::with_capacity(self.informers.len());
+        for (namespace, informer) in self.informers() {
+            match informer.add_handler(handler(namespace)) {
+                Ok(registration) => added.push(registration),
+                Err(stopped) => {
+                    added.iter().for_each(Registration::remove);
+                    return Err(stopped);
+                }
+            }
+        }
+        Ok(added)
     }
 
     /// Starts all, see [`Informer::start`].

@@ -147,9 +147,9 @@ impl<O: Clone> Buffer<O> {
         (self.waker.take(), garbage)
     }
 
-    /// Everything that was there when the handler was added has been pushed.
+    /// Everything that was there when the handler was added has been pushed; to a closed one nothing is.
     pub(crate) fn join(&mut self) {
-        self.joined = true;
+        self.joined |= !self.closed;
     }
 
     /// Whether all that was there when the handler was added is told.
@@ -197,8 +197,10 @@ impl<O: Clone> Buffer<O> {
         self.waker.replace(waker)
     }
 
-    /// Throws away what waits, and takes nothing more.
-    pub(crate) fn close(&mut self) -> (Option<Waker>, Garbage<O>) {
+    /// Throws away what waits, and takes nothing more. Where not all of the first list was pushed by now, it never will
+    /// have been told.
+    pub(crate) fn close(&mut self, is_all_pushed: bool) -> (Option<Waker>, Garbage<O>) {
+        self.joined &= is_all_pushed || self.closed;
         self.closed = true;
         if self.at.is_none() {
             self.busy_since = None;

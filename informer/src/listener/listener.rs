@@ -11,7 +11,7 @@ use kubewire_indexer::Object;
 use kubewire_ratelimit::{Clock, FailureLog, Recovery};
 
 use super::batch::Batch;
-use super::buffer::{Buffer, Buffering, Next};
+use super::buffer::{Buffer, Buffering, Garbage, Next};
 use super::handler_counts::HandlerCounts;
 use crate::health::Health;
 use crate::latch::Latch;
@@ -118,14 +118,17 @@ impl<O: Object> Listener<O> {
         }
     }
 
-    /// Throws away what waits and takes nothing more.
-    pub(crate) fn close(&self) {
-        let (waker, garbage) = self.buffer.lock().close();
-        drop(garbage);
+    /// Throws away what waits and takes nothing more. What is thrown away is for the caller to drop.
+    #[must_use = "it is to be dropped when everybody is closed: an object may panic by it"]
+    pub(crate) fn close(&self) -> Garbage<O> {
+        // Once that is set, all of the first list has been pushed to whoever had joined.
+        let is_all_pushed = self.health.store_synced.is_set();
+        let (waker, garbage) = self.buffer.lock().close(is_all_pushed);
         self.closed.set();
         if let Some(waker) = waker {
             waker.wake();
         }
+        garbage
     }
 
     /// No call is running, and none will begin.
@@ -180,7 +183,7 @@ impl<O: Object> Listener<O> {
                 }
                 tokio::task::coop::consume_budget().await;
             }
-            drop(handler);
+            let_go(handler, &self.name, &self.health.resource);
             if panics.left_out() > 0 {
                 let left_out = panics.left_out();
                 tracing::error!(handler = %self.name, left_out, "more calls of this handler panicked than were logged");
@@ -251,8 +254,17 @@ struct EndOnDrop<O: Object>(Arc<Listener<O>>);
 
 impl<O: Object> Drop for EndOnDrop<O> {
     fn drop(&mut self) {
-        self.0.close();
+        let garbage = self.0.close();
         self.0.end();
+        drop(garbage);
+    }
+}
+
+/// Drops a handler, which may panic by it.
+pub(crate) fn let_go<O>(handler: Box<dyn ResourceEventHandler<O>>, name: &str, resource: &str) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(handler))) {
+        let text = panic_text(&*panic);
+        tracing::error!(handler = name, resource, panic = text, "an event handler panicked when it was dropped");
     }
 }
 
@@ -285,11 +297,12 @@ impl<O: Object> AnyListener for Listener<O> {
     }
 
     fn remove(&self) {
-        self.close();
+        let garbage = self.close();
         match self.listeners.upgrade() {
             Some(listeners) => listeners.remove(self),
             None => self.end(),
         }
+        drop(garbage);
     }
 
     fn status(&self) -> HandlerStatus {

@@ -8,4 +8,4 @@ mod listener;
 mod net_change;
 
 pub use buffer::Buffering;
-pub(crate) use listener::{AnyListener, Listener};
+pub(crate) use listener::{AnyListener, Listener, let_go};

@@ -45,7 +45,7 @@ fn a_handler_that_lags_behind_is_told_the_net_change_and_always_the_last_state()
             });
             push_all(&world, &listener);
             block_on(told.last().wait());
-            listener.close();
+            drop(listener.close());
             calls.join().unwrap();
             told.is_over();
             assert_eq!(told.known(), [("a", LAST)].into());
@@ -67,7 +67,7 @@ fn a_close_at_any_moment_ends_the_calls_and_frees_what_waits() {
             let (world, listener) = (world.clone(), Arc::clone(&listener));
             move || push_all(&world, &listener)
         });
-        listener.close();
+        drop(listener.close());
         block_on(listener.ended().wait());
         told.is_over();
         calls.join().unwrap();

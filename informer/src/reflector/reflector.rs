@@ -1,7 +1,8 @@
 //! The reflector itself: built, watched over, run.
 
+use std::any::Any;
 use std::fmt;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -20,6 +21,7 @@ use super::reflector_options::ReflectorOptions;
 use super::reflector_status::{ReflectorMonitor, ReflectorPhase};
 use super::reporter::Reporter;
 use crate::panics::panic_text;
+use crate::type_name::short_type_name;
 use crate::{InformerName, ReflectorStore};
 
 /// Keeps a store in step with what a lister-watcher gives.
@@ -126,19 +128,18 @@ impl<L: ListerWatcher, S: ReflectorStore<L::Object> + ?Sized> Reflector<L, S> {
     ///
     /// [`RunError::Panicked`]. Nothing else ends it: failures are reported to the error handler and tried again.
     pub async fn run(self, stop: CancellationToken) -> Result<(), RunError> {
-        let resource = self.lister_watcher.resource();
         let _ends = StoppedAtEnd(self.monitor.clone());
+        // The lister-watcher is asked for this and that before its first request: all of it is the user's code.
+        let resource = catch_unwind(AssertUnwindSafe(|| self.lister_watcher.resource()));
+        let resource = resource.map_err(|panic| ended_by(&*panic, short_type_name::<L>()))?;
         if stop.is_cancelled() {
             return Ok(());
         }
         let name = self.options.name.as_ref().map(InformerName::as_str);
         let span = tracing::info_span!("reflector", resource, name);
-        let driving = AssertUnwindSafe(self.driver(&resource, stop).drive()).catch_unwind();
-        driving.instrument(span).await.map_err(|panic| {
-            let message = panic_text(&*panic).to_owned();
-            tracing::error!(%resource, message, "the reflector ended by a panic");
-            RunError::Panicked { resource, message }
-        })
+        let driving = AssertUnwindSafe(async { self.driver(&resource, stop).drive().await }).catch_unwind();
+        let ended = driving.instrument(span).await;
+        ended.map_err(|panic| ended_by(&*panic, resource))
     }
 
     fn driver(self, resource: &str, stop: CancellationToken) -> Driver<L, S> {
@@ -185,6 +186,12 @@ impl<L, S: ?Sized> fmt::Debug for Reflector<L, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reflector").field("options", &self.options).finish_non_exhaustive()
     }
+}
+
+fn ended_by(panic: &(dyn Any + Send), resource: String) -> RunError {
+    let message = panic_text(panic).to_owned();
+    tracing::error!(%resource, message, "the reflector ended by a panic");
+    RunError::Panicked { resource, message }
 }
 
 /// Says so in the status, however the reflector ends.

@@ -4,13 +4,16 @@ use std::fmt;
 use std::ops::Deref;
 use std::pin::pin;
 
-use futures::{Stream, StreamExt};
+use futures::{FutureExt, Stream, StreamExt};
 use kubewire_indexer::{Indexer, Object};
 use kubewire_listwatch::{BoxError, ListerWatcher, RequestError, WatchEvent};
 
 use super::informer_watcher::InformerWatcher;
 use super::retry_watcher::{InvalidVersion, RetryWatcher};
 use crate::{CacheSync, Hindrance};
+
+/// So many events at hand are looked at before the interruption is.
+const RUN_LEN_MAX: usize = 64;
 
 /// Says whether an event meets it. An error ends the wait.
 pub type Condition<'a, O> = Box<dyn FnMut(&WatchEvent<O>) -> Result<bool, BoxError> + Send + 'a>;
@@ -58,7 +61,8 @@ pub enum UntilError<O> {
 ///
 /// `interrupt` ends the wait: a cancelled token, a sleep, or [`std::future::pending`].
 ///
-/// Cancel-safe as far as the stream is: an event that was taken is gone.
+/// Cancel-safe as far as the stream is: an event that was taken is gone. While events are at hand it looks at `interrupt`
+/// after each 64 of them, and lets other tasks have a turn.
 ///
 /// ```
 /// use futures::stream;
@@ -94,6 +98,7 @@ pub async fn until_without_retry<O: Object>(
 ) -> Result<Option<WatchEvent<O>>, UntilError<O>> {
     let (mut events, mut interrupt) = (pin!(events), pin!(interrupt));
     let mut last: Option<WatchEvent<O>> = None;
+    let mut taken = 0_usize;
     for mut condition in conditions {
         // The event that met the condition before.
         let mut offered = last.is_some();
@@ -105,11 +110,17 @@ pub async fn until_without_retry<O: Object>(
                     Err(source) => return Err(UntilError::Condition { source, last }),
                 }
             }
+            // What is at hand comes before the interruption, but a watch that always has another event cannot keep it off.
+            taken += 1;
+            if taken.is_multiple_of(RUN_LEN_MAX) && interrupt.as_mut().now_or_never().is_some() {
+                return Err(UntilError::Interrupted { last });
+            }
             let next = tokio::select! {
                 biased;
                 next = events.next() => next,
                 () = &mut interrupt => return Err(UntilError::Interrupted { last }),
             };
+            tokio::task::coop::consume_budget().await;
             match next {
                 Some(Ok(event)) => last = Some(event),
                 Some(Err(source)) => return Err(UntilError::Watch { source, last }),

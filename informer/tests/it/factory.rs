@@ -208,6 +208,14 @@ async fn several_namespaces_are_read_as_one_store() {
     assert_eq!(informers.informer("red").unwrap().resource(), "pods in red");
 }
 
+#[test]
+fn where_one_of_several_namespaces_has_stopped_no_handler_is_left_behind() {
+    let informers = NamespacedInformers::new(["red", "blue"], |_| Source::new(), |_| options()).unwrap();
+    informers.informer("blue").unwrap().stop();
+    assert!(informers.add_handlers(|_| Recorder::new()).is_err());
+    assert!(informers.informer("red").unwrap().status().handlers.is_empty(), "nobody could ever remove it");
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_informer_with_options_of_its_own_is_found_again_and_once_removed_made_anew() {
     let source = Source::new();

@@ -5,13 +5,15 @@ use std::time::Duration;
 use futures::FutureExt;
 use kubewire_indexer::{Indexers, Object};
 use kubewire_informer::{
-    AddIndexersError, InformerPhase, Stopped, WaitForVersionError, new_indexer_informer, wait_for_cache_sync,
+    AddIndexersError, Informer, InformerPhase, Stopped, WaitForVersionError, new_indexer_informer, wait_for_cache_sync,
 };
-use kubewire_listwatch::ErrorClass;
+use kubewire_listwatch::{
+    ErrorClass, ItemSink, ListMeta, ListOptions, ListerWatcher, RequestError, WatchOptions, WatchStream,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::recorder::Recorder;
-use super::source::{Source, key, options, settle};
+use super::source::{PodRef, Source, key, options, settle};
 
 #[tokio::test(start_paused = true)]
 async fn the_first_list_and_then_each_change_reach_store_and_handler() {
@@ -250,9 +252,35 @@ async fn one_can_wait_until_the_store_has_a_version() {
     assert!(!later.is_finished());
     assert_eq!(source.bookmark(), "12");
     later.await.unwrap().unwrap();
-    assert_eq!(informer.wait_for_version("x").await, Err(WaitForVersionError::NotComparable("x".to_owned())));
+    for odd in ["x", "", "-1"] {
+        assert_eq!(informer.wait_for_version(odd).await, Err(WaitForVersionError::NotComparable(odd.to_owned())));
+    }
     informer.stop();
     assert_eq!(informer.wait_for_version("99").await, Err(WaitForVersionError::Stopped(Stopped)));
+}
+
+/// A server that counts in letters.
+struct Opaque;
+
+impl ListerWatcher for Opaque {
+    type Object = PodRef;
+
+    async fn list(&self, _: &ListOptions, _: ItemSink<'_, PodRef>) -> Result<ListMeta, RequestError> {
+        Ok(ListMeta::new("first"))
+    }
+
+    async fn watch(&self, _: &WatchOptions) -> Result<WatchStream<PodRef>, RequestError> {
+        Ok(Box::pin(futures::stream::pending()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_whose_versions_are_no_numbers_says_of_none_that_it_is_reached() {
+    let informer = Informer::new(Opaque);
+    let _running = informer.start(CancellationToken::new());
+    informer.synced().await.unwrap();
+    let waited = informer.wait_for_version("7").await;
+    assert_eq!(waited, Err(WaitForVersionError::NotComparable("first".to_owned())));
 }
 
 #[tokio::test(start_paused = true)]

@@ -28,3 +28,4 @@ mod resync;
 mod source;
 mod status;
 mod transform;
+mod user_panics;

@@ -63,6 +63,18 @@ async fn a_condition_that_is_never_met_ends_with_the_watch_or_by_the_interruptio
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_watch_that_always_has_another_event_can_be_interrupted_and_lets_others_have_a_turn() {
+    let flood = || stream::repeat_with(|| Ok(WatchEvent::Added(pod("a@1"))));
+    let at_once = until_without_retry(flood(), std::future::ready(()), vec![named("b")]).await;
+    assert!(matches!(at_once, Err(UntilError::Interrupted { last: Some(_) })), "{at_once:?}");
+    let (told, hears) = tokio::sync::oneshot::channel::<()>();
+    let other = tokio::spawn(async { drop(told) });
+    let by_another = until_without_retry(flood(), async { drop(hears.await) }, vec![named("b")]).await;
+    assert!(matches!(by_another, Err(UntilError::Interrupted { last: Some(_) })), "{by_another:?}");
+    other.await.expect("no panic");
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_error_of_a_condition_ends_the_wait() {
     let failing: Condition<'_, PodRef> = Box::new(|_| Err("no".into()));
     let failed = until_without_retry(events(&["a@1"]), std::future::pending(), vec![failing]).await;

@@ -161,7 +161,7 @@ fn the_room_of_a_burst_is_given_back() {
 fn a_closed_buffer_drops_what_waits_and_takes_nothing() {
     let mut buffer = Buffer::new(Buffering::Unbounded, is_same);
     push(&mut buffer, 0, add(1));
-    let (waker, _garbage) = buffer.close();
+    let (waker, _garbage) = buffer.close(true);
     assert!(waker.is_none());
     push(&mut buffer, 0, add(2));
     buffer.validate();
@@ -196,7 +196,7 @@ fn a_call_that_runs_when_the_buffer_is_closed_stays_visible_until_it_returns() {
     let mut buffer = Buffer::new(Buffering::Unbounded, is_same);
     push(&mut buffer, 0, add(1));
     buffer.next(now);
-    buffer.close();
+    buffer.close(true);
     buffer.validate();
     assert_eq!(buffer.busy_since(), Some(now));
     buffer.told();

@@ -16,6 +16,7 @@ const FOLDERS: [(&str, &str, &str, Others); 4] = [
         &[
             ("logs.rs", "lines of a log about failures, gathered by thread"),
             ("metrics.rs", "numbers, kept in a registry that is the process's"),
+            ("user_panics.rs", "panics beside the way of an object"),
         ],
     ),
     (
