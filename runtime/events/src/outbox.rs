@@ -53,7 +53,8 @@ pub(crate) struct Outbox {
 impl Outbox {
     pub(crate) fn new(api: EventsApi, reporter: Reporter, limits: Limits, seed: u64) -> Self {
         // What is under way may not be forgotten, so it must have room.
-        let len_max = limits.cache_len_max.max(limits.queue_len_max + limits.in_flight_max + 1);
+        let len_max =
+            limits.cache_len_max.max(limits.queue_len_max.saturating_add(limits.in_flight_max).saturating_add(1));
         Self {
             api,
             reporter,

@@ -181,8 +181,9 @@ impl EventWriter {
         let mut requests = FuturesUnordered::new();
         let mut flush_until = None;
         loop {
-            let now = shared.clock.now();
-            let step = shared.outbox.lock().next(now, (shared.wall)());
+            // The wall clock is the user's: it is not asked under the lock.
+            let (now, wall) = (shared.clock.now(), (shared.wall)());
+            let step = shared.outbox.lock().next(now, wall);
             let wake = match step {
                 Step::Send { ticket, write } => {
                     requests.push(self.request(ticket, write));

@@ -123,6 +123,24 @@ fn an_event_seen_again_is_counted_up_and_other_objects_and_parts_have_counts_of_
 }
 
 #[test]
+fn limits_that_are_none_are_taken() {
+    let none = usize::MAX;
+    for limits in [
+        Limits { queue_len_max: none, ..Limits::default() },
+        Limits { in_flight_max: none, cache_len_max: 0, ..Limits::default() },
+        Limits { similar_max: none, retry_pause: Duration::MAX, refill: Duration::ZERO, ..Limits::default() },
+        Limits { series_refresh: Duration::MAX, series_finish: Duration::MAX, ..Limits::default() },
+    ] {
+        let mut bench = Bench::with(EventsV1, limits);
+        for note in ["a", "b", "a"] {
+            bench.record("web", "Failed", note);
+            bench.settle();
+        }
+        assert_eq!(bench.outbox.stats().created, 2);
+    }
+}
+
+#[test]
 fn the_version_of_the_object_makes_no_event_of_its_own() {
     let mut bench = Bench::new(CoreV1);
     for version in ["1", "2"] {

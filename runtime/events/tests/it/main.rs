@@ -370,3 +370,22 @@ fn recording_races_with_the_stop_and_every_event_is_accounted_for() {
         assert_eq!(sink.writes.load(Ordering::Relaxed) as u64, stats.created);
     }
 }
+
+/// A clock of the user's may look at the recorder, log by it, or panic: no lock is held meanwhile.
+#[tokio::test(start_paused = true)]
+async fn the_wall_clock_may_use_the_recorder() {
+    let recorder: Arc<std::sync::OnceLock<Recorder>> = Arc::default();
+    let used = Arc::clone(&recorder);
+    let wall_clock = move || {
+        if let Some(recorder) = used.get() {
+            let _ = recorder.stats();
+        }
+        k8s_openapi::jiff::Timestamp::from_second(1_700_000_000).unwrap_or_default()
+    };
+    let bench = Bench::with(APIS[0], |builder| builder.wall_clock(wall_clock)).await;
+    recorder.set(bench.recorder.clone()).unwrap();
+    bench.recorder.record(&about("Pod", "default", "web"), warning());
+    bench.stop.cancel();
+    assert_eq!(bench.writing.await.unwrap().left, 0);
+    assert_eq!(bench.recorder.stats().created, 1, "{:?}", bench.recorder.stats());
+}
