@@ -75,9 +75,8 @@ pub struct Election {
     phase: Phase,
     awaited: Option<Awaited>,
     next_ticket: u64,
-    /// What the wall clock showed when something was last written, and how often in a row.
-    stamped: Option<Timestamp>,
-    repeats: u64,
+    /// What the wall clock showed when something was last written, and the time that was written then.
+    stamped: Option<(Timestamp, Timestamp)>,
     stopping: Option<Stopping>,
     /// The holder that was told last.
     told: String,
@@ -108,7 +107,6 @@ impl Election {
             awaited: None,
             next_ticket: 0,
             stamped: None,
-            repeats: 0,
             stopping: None,
             told: String::new(),
             notices: Vec::new(),

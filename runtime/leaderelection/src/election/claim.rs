@@ -21,13 +21,16 @@ impl Election {
         }
     }
 
-    /// The time to write: another one each time, also while the wall clock stands still. Else a renewal would change
-    /// nothing, and nobody would see it.
+    /// The time to write: another one than the last, also while the wall clock stands still, and where it comes to what
+    /// was written meanwhile. Else a renewal would change nothing, and nobody would see it.
     pub(super) fn stamp(&mut self, wall: Timestamp) -> Timestamp {
         let wall = whole_micros(wall);
-        self.repeats = if self.stamped == Some(wall) { self.repeats + 1 } else { 0 };
-        self.stamped = Some(wall);
-        wall + Duration::from_micros(self.repeats)
+        let time = match self.stamped {
+            Some((shown, written)) if wall == shown || wall == written => next_micro(written),
+            _ => wall,
+        };
+        self.stamped = Some((wall, time));
+        time
     }
 
     /// The record that makes us the holder, or keeps us so.
@@ -47,6 +50,12 @@ impl Election {
             preferred_holder: before.map(|before| before.preferred_holder.clone()).unwrap_or_default(),
         }
     }
+}
+
+/// The next time that a lease can hold; at the end of time the one before.
+fn next_micro(time: Timestamp) -> Timestamp {
+    const MICRO: Duration = Duration::from_micros(1);
+    time.checked_add(MICRO).or_else(|_| time.checked_sub(MICRO)).unwrap_or(time)
 }
 
 /// The lease that anybody may take at once. A duration of 0 would be refused by the API server.

@@ -213,6 +213,26 @@ fn steps_of_the_own_wall_clock_change_nothing() {
     assert!(bench.notices().iter().all(|notice| !matches!(notice, Notice::Ended(_))));
 }
 
+/// One that shows what was written last would make a renewal that changes nothing, and so nobody would see.
+#[test]
+fn each_renewal_changes_the_record_wherever_the_wall_clock_jumps_to() {
+    let at = |micros: u64| Timestamp::from_second(1_000_000).unwrap() + Duration::from_micros(micros);
+    let ends = [Timestamp::MAX, Timestamp::MAX, Timestamp::MAX, Timestamp::MIN, Timestamp::MIN];
+    for walls in [[at(0), at(0), at(1), at(1), at(2)], [at(5), at(0), at(5), at(6), at(5)], ends] {
+        let mut bench = Bench::new(Settings::default());
+        bench.wall = walls[0];
+        let mut before = bench.lead().renew_time;
+        for wall in &walls[1..] {
+            bench.now += secs(2);
+            let step = bench.election.next(bench.now, *wall);
+            let Step::Send { ticket, request: Request::Update(update), .. } = step else { panic!("{step:?}") };
+            assert_ne!(update.record.renew_time, before, "at {wall} of {walls:?}");
+            before = update.record.renew_time;
+            bench.answer(ticket, Outcome::Written(update));
+        }
+    }
+}
+
 #[test]
 fn each_renewal_changes_the_record_though_the_wall_clock_stands_still() {
     let mut bench = Bench::new(Settings::default());
