@@ -80,12 +80,12 @@ impl WebhookService {
             return answer;
         }
         let limit = time_limit(request.uri().query(), self.shared.timeout);
-        let deadline = tokio::time::Instant::now() + limit;
+        let begun = tokio::time::Instant::now();
         let read = async {
             let place = self.shared.places.acquire().await;
             (place, read(request).await)
         };
-        let (_place, body) = match tokio::time::timeout_at(deadline, read).await {
+        let (_place, body) = match timeout(limit, read).await {
             Ok((place, Ok(body))) => (place, body),
             Ok((_, Err(rejection))) => return refused(path, &rejection),
             Err(_) => {
@@ -93,7 +93,7 @@ impl WebhookService {
                 return refused(path, &Rejection::new(503, "ServiceUnavailable", message));
             }
         };
-        let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+        let left = limit.saturating_sub(begun.elapsed());
         let answered = match route {
             Route::Admission(handler) => {
                 let decide = async |review: &mut Review| match review.admission() {

@@ -256,6 +256,17 @@ async fn a_handler_that_takes_too_long_is_answered_by_504_and_dropped() {
 }
 
 #[tokio::test]
+async fn a_timeout_without_end_is_taken() {
+    let webhooks =
+        Webhooks::new().timeout(Duration::MAX).admission("/quick", |_| async { AdmissionResponse::denied("no") });
+    let it = running(webhooks).await;
+    for path in ["/quick", "/quick?timeout=18446744073709551615s", "/quick?timeout=10s"] {
+        let (status, answer) = it.post(path, &review("CREATE", widget(1), Value::Null)).await;
+        assert_eq!((status, &answer["response"]["status"]["message"]), (200, &json!("no")), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_replaced_certificate_is_shown_to_new_connections_and_a_broken_one_is_not() {
     let it = running(webhooks()).await;
     let body = review("CREATE", widget(1), Value::Null);
