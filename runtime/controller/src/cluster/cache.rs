@@ -166,7 +166,7 @@ impl Cache {
         let shared = &*self.shared;
         let resource = list_watch.api_resource().clone();
         let place = Place::of::<O>(&resource);
-        if let Some(watched) = self.find::<O>(&place)? {
+        if let Some(watched) = self.find::<O>(&place)?.filter(|watched| !self.is_unwatched(watched)) {
             return Ok(watched);
         }
         let options = shared.options.of_type::<O>();
@@ -210,9 +210,15 @@ impl Cache {
     /// Watches a type no longer: its handlers hear no more, its memory is given back when the last [`Cached`] goes. Who
     /// watches it again begins anew. False where nobody watched it.
     pub fn unwatch<O: Object>(&self, watched: &Cached<O>) -> bool {
-        let place = Place::of::<O>(watched.resource());
-        let removed = self.shared.state.lock().watched.remove(&place);
+        // Its informers first: who asks meanwhile sees that it is over, and begins anew.
         watched.remove_from(&self.shared.factory);
+        let place = Place::of::<O>(watched.resource());
+        let removed = {
+            let mut state = self.shared.state.lock();
+            // Whoever holds a handle of a watch that is over must not end the one that came after it.
+            let is_it = state.watched.get(&place).and_then(downcast::<O>).is_some_and(|it| it.is_same(watched));
+            is_it.then(|| state.watched.remove(&place)).flatten()
+        };
         removed.is_some()
     }
 
@@ -221,11 +227,21 @@ impl Cache {
         if matches!(state.life, Life::Stopped) && !state.watched.contains_key(place) {
             return Err(WatchError::Stopped);
         }
-        Ok(state.watched.get(place).and_then(|watched| watched.as_any().downcast_ref()).cloned())
+        Ok(state.watched.get(place).and_then(downcast).cloned())
+    }
+
+    /// Whether this is just being unwatched, while the cache goes on.
+    fn is_unwatched<O: Object>(&self, watched: &Cached<O>) -> bool {
+        let goes_on = match &self.shared.state.lock().life {
+            Life::New => true,
+            Life::Running(stop) => !stop.is_cancelled(),
+            Life::Stopped => false,
+        };
+        goes_on && watched.is_over()
     }
 
     fn insert<O: Object>(&self, place: Place, made: Cached<O>) -> Result<Cached<O>, WatchError> {
-        let (watched, stop, other) = {
+        let (watched, stop, other, former) = {
             let mut state = self.shared.state.lock();
             let stop = match &state.life {
                 Life::New => None,
@@ -234,9 +250,15 @@ impl Cache {
             };
             let other = state.watched.keys().any(|other| other.resource == place.resource && *other != place);
             // Where somebody else was quicker, the factory has given both the same informers.
-            let watched = state.watched.entry(place).or_insert_with(|| Arc::new(made.clone()));
-            (watched.as_any().downcast_ref::<Cached<O>>().cloned(), stop, other)
+            let watched =
+                state.watched.get(&place).and_then(downcast::<O>).filter(|watched| !watched.is_over()).cloned();
+            let former = match &watched {
+                Some(_) => None,
+                None => state.watched.insert(place, Arc::new(made.clone())),
+            };
+            (watched, stop, other, former)
         };
+        drop(former);
         if other {
             tracing::warn!(
                 resource = made.resource().plural,
@@ -355,6 +377,10 @@ impl Unhealthy {
     fn unless_empty(troubles: Vec<String>) -> Result<(), Self> {
         if troubles.is_empty() { Ok(()) } else { Err(Self { troubles }) }
     }
+}
+
+fn downcast<O: Object>(watched: &Arc<dyn AnyCached>) -> Option<&Cached<O>> {
+    watched.as_any().downcast_ref()
 }
 
 /// Whether objects of this resource live in namespaces.

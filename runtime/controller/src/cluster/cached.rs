@@ -301,6 +301,16 @@ impl<O: Object> Cached<O> {
         self.shared.members.iter().map(|member| member.informer.status()).collect()
     }
 
+    /// Whether both are handles to one watch.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// Whether one of its informers has stopped.
+    pub(super) fn is_over(&self) -> bool {
+        self.shared.members.iter().any(|member| member.informer.is_stopped())
+    }
+
     pub(super) fn remove_from(&self, factory: &kubewire_informer::SharedInformerFactory) {
         for member in &self.shared.members {
             // Whether it was still there does not matter.

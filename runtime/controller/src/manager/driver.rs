@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -264,10 +264,14 @@ impl Driver {
             Err(panic) => Failure::Panicked { name: self.name_of(id), message: panic_text(&*panic) },
         };
         if !self.shared.state.lock().stages.is_stopping() {
-            tracing::error!(%failure, "stopping all");
+            survive(|| tracing::error!(%failure, "stopping all"));
             self.failures.push(failure);
-        } else if !is_cancelled(&failure) {
-            tracing::warn!(%failure, "failed while it was stopping");
+        } else {
+            survive(move || {
+                if !is_cancelled(&failure) {
+                    tracing::warn!(%failure, "failed while it was stopping");
+                }
+            });
         }
         Ending::Failed
     }
@@ -287,7 +291,7 @@ impl Driver {
         let leads = self.shared.state.lock().stages.leads();
         match (asked, leads) {
             (_, true) => {
-                tracing::error!(%source, "leader election lost, cancelling all");
+                survive(|| tracing::error!(%source, "leader election lost, cancelling all"));
                 self.failures.push(Failure::LeaderElectionLost { source });
             }
             (true, false) => {}
@@ -310,6 +314,13 @@ impl Drop for Driver {
         };
         members.into_values().for_each(Member::let_go);
         self.shared.ended.cancel();
+    }
+}
+
+/// Tells of an error. It is the user's: its text, its chain and its end may panic, and harm nobody.
+fn survive(tell: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(tell)).is_err() {
+        tracing::error!("an error panicked when it was told");
     }
 }
 

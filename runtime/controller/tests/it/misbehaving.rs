@@ -171,6 +171,67 @@ async fn a_runnable_that_panics_anywhere_is_named_and_all_others_end_in_order() 
     }
 }
 
+/// An error that panics whenever somebody looks at it.
+#[derive(Debug)]
+struct Unspeakable;
+
+impl std::fmt::Display for Unspeakable {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        panic();
+        Ok(())
+    }
+}
+
+impl std::error::Error for Unspeakable {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        panic();
+        None
+    }
+}
+
+/// Fails with that, by itself or when it is told to end.
+struct FailsUnspeakably {
+    by_itself: bool,
+}
+
+impl Runnable for FailsUnspeakably {
+    fn name(&self) -> &'static str {
+        "unspeakable"
+    }
+
+    fn run(&self, cx: RunContext) -> BoxFuture<'_, Result<(), BoxError>> {
+        Box::pin(async move {
+            if !self.by_itself {
+                cx.stop.cancelled().await;
+            }
+            Err(Unspeakable.into())
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_panics_when_it_is_told_ends_all_others_in_order() {
+    let reads = tracing_subscriber::fmt().with_writer(std::io::sink).finish();
+    let _reads = tracing::subscriber::set_default(reads);
+    for by_itself in [true, false] {
+        let (groups, diary) = (RunnableGroups::new(), Diary::default());
+        groups.add(Orderly("cache", Group::Caches, diary.clone())).unwrap();
+        groups.add(Orderly("always", Group::Always, diary.clone())).unwrap();
+        groups.add(FailsUnspeakably { by_itself }).unwrap();
+        let (stop, running) = start(&groups);
+        if by_itself {
+            let error = timeout(DAY, running).await.unwrap().unwrap().unwrap_err();
+            let [Failure::Runnable { name, .. }] = error.failures() else { panic!("{:?}", error.failures().len()) };
+            assert_eq!(name, "unspeakable");
+        } else {
+            settle().await;
+            stop.cancel();
+            running.await.unwrap().unwrap();
+        }
+        assert_eq!(diary.lines(), ["+cache", "+always", "-always", "-cache"], "by itself: {by_itself}");
+    }
+}
+
 /// Another name and group each time, and at last none.
 struct Fickle(AtomicUsize, Diary);
 

@@ -333,6 +333,15 @@ async fn a_type_that_is_watched_no_longer_is_silent_and_can_be_watched_anew() {
     again.synced().await.unwrap();
     assert_eq!(names(again.list(&ListQuery::all()).unwrap()), "a b c d e");
     assert_eq!(names(configs.list(&ListQuery::all()).unwrap()), "a b c d", "as it was");
+    settle().await;
+    assert_eq!(server.requests_open(), 1);
+    assert!(!cache.unwatch(&configs), "a handle of the watch that is over does not end the one that came after it");
+    settle().await;
+    assert_eq!(server.requests_open(), 1);
+    assert!(cache.cached::<Config>().is_ok());
+    assert!(cache.unwatch(&again));
+    settle().await;
+    assert_eq!(server.requests_open(), 0);
 }
 
 #[tokio::test(start_paused = true)]
