@@ -15,9 +15,9 @@ use tokio::sync::Semaphore;
 /// Finds how a server serves a kind: its plural, its preferred version, whether its objects live in namespaces. Cloning gives
 /// another handle to the same memory.
 ///
-/// It asks for nothing before it is asked; then for one group at a time, and remembers it. A kind that it does not know makes
+/// It asks for nothing before it is asked; then for one group, and remembers it. A kind that it does not know makes
 /// it ask again, so that a resource that is defined later is found without a restart, and one that is gone is forgotten.
-/// Several who miss the same at the same time ask once.
+/// Several who miss the same at the same time ask once, and a group that does not answer holds up no other one.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
@@ -39,17 +39,30 @@ pub struct RestMapper {
 
 struct Shared {
     client: Client,
-    /// Nothing is called under its lock.
-    groups: Mutex<HashMap<String, Known>>,
-    /// One permit, held while a server is asked: one after the other. Never closed.
-    asking: Semaphore,
+    /// Those that are known or just being asked for. Nothing is called under its lock.
+    groups: Mutex<HashMap<String, Arc<Group>>>,
 }
 
-#[derive(Clone)]
-struct Known {
-    group: Arc<ApiGroup>,
-    /// How often it was asked for.
-    generation: u64,
+struct Group {
+    /// One permit, held while the server is asked for this group: one after the other. Never closed.
+    asking: Semaphore,
+    /// Nothing is called under its lock.
+    answer: Mutex<Answer>,
+}
+
+impl Default for Group {
+    fn default() -> Self {
+        Self { asking: Semaphore::new(1), answer: Mutex::default() }
+    }
+}
+
+/// What the server said last.
+#[derive(Clone, Default)]
+struct Answer {
+    /// `None` where there is no such group, or nobody has asked yet.
+    group: Option<Arc<ApiGroup>>,
+    /// How often it has answered.
+    count: u64,
 }
 
 /// How a server serves a kind.
@@ -101,7 +114,7 @@ impl MapError {
 impl RestMapper {
     /// Asks the server of this client.
     pub fn new(client: Client) -> Self {
-        Self { shared: Arc::new(Shared { client, groups: Mutex::default(), asking: Semaphore::new(1) }) }
+        Self { shared: Arc::new(Shared { client, groups: Mutex::default() }) }
     }
 
     /// The resource of a kind in the version that the server prefers. Cancel-safe.
@@ -141,43 +154,74 @@ impl RestMapper {
         what: &str,
         look: impl Fn(&ApiGroup) -> Option<(ApiResource, ApiCapabilities)>,
     ) -> Result<Mapping, MapError> {
-        let before = self.known(group);
-        if let Some(found) = before.as_ref().and_then(|known| look(&known.group)) {
+        let using = self.using(group);
+        let before = using.group.answer.lock().clone();
+        if let Some(found) = before.group.as_deref().and_then(&look) {
             return Ok(mapping(found));
         }
-        let _asking = self.shared.asking.acquire().await;
-        let generation = before.map_or(0, |known| known.generation);
-        let known = match self.known(group) {
-            // Somebody has asked since.
-            Some(known) if known.generation > generation => Some(known.group),
-            _ => self.ask(group, generation + 1).await?,
-        };
+        let _asking = using.group.asking.acquire().await;
+        let now = using.group.answer.lock().clone();
+        // Somebody may have asked since.
+        let known = if now.count > before.count { now.group } else { self.ask(group, &using.group).await? };
         known
-            .and_then(|known| look(&known))
+            .as_deref()
+            .and_then(look)
             .map(mapping)
             .ok_or_else(|| MapError::NoMatch { what: what.to_owned(), group: group.to_owned() })
     }
 
-    fn known(&self, group: &str) -> Option<Known> {
-        self.shared.groups.lock().get(group).cloned()
+    /// Keeps an entry for a group for as long as this lives.
+    fn using<'a>(&'a self, name: &'a str) -> Using<'a> {
+        let mut groups = self.shared.groups.lock();
+        let group = match groups.get(name) {
+            Some(group) => Arc::clone(group),
+            None => Arc::clone(groups.entry(name.to_owned()).or_default()),
+        };
+        drop(groups);
+        Using { mapper: self, name, group }
     }
 
     /// Asks the server, and remembers what it says; also that there is no such group any more.
-    async fn ask(&self, group: &str, generation: u64) -> Result<Option<Arc<ApiGroup>>, MapError> {
-        match discovery::group(&self.shared.client, group).await {
-            Ok(found) => {
-                let found = Arc::new(found);
-                let known = Known { group: Arc::clone(&found), generation };
-                let before = self.shared.groups.lock().insert(group.to_owned(), known);
-                drop(before);
-                Ok(Some(found))
-            }
-            Err(Error::Discovery(DiscoveryError::MissingApiGroup(_) | DiscoveryError::EmptyApiGroup(_))) => {
-                self.forget(group);
-                Ok(None)
-            }
-            Err(source) => Err(MapError::Discovery { group: group.to_owned(), source: Box::new(source) }),
+    async fn ask(&self, name: &str, group: &Group) -> Result<Option<Arc<ApiGroup>>, MapError> {
+        let found = match discovery::group(&self.shared.client, name).await {
+            Ok(found) => Some(Arc::new(found)),
+            Err(Error::Discovery(DiscoveryError::MissingApiGroup(_) | DiscoveryError::EmptyApiGroup(_))) => None,
+            Err(source) => return Err(MapError::Discovery { group: name.to_owned(), source: Box::new(source) }),
+        };
+        let mut answer = group.answer.lock();
+        let count = answer.count + 1;
+        let before = std::mem::replace(&mut *answer, Answer { group: found.clone(), count });
+        drop(answer);
+        drop(before);
+        Ok(found)
+    }
+}
+
+/// Somebody who asks for a group. The last one takes the entry along where there is no such group: names come from anywhere.
+struct Using<'a> {
+    mapper: &'a RestMapper,
+    name: &'a str,
+    group: Arc<Group>,
+}
+
+impl Drop for Using<'_> {
+    fn drop(&mut self) {
+        let mut groups = self.mapper.shared.groups.lock();
+        // The table's and this one.
+        let is_last = Arc::strong_count(&self.group) <= 2 && self.group.answer.lock().group.is_none();
+        let is_there = groups.get(self.name).is_some_and(|group| Arc::ptr_eq(group, &self.group));
+        let gone = if is_last && is_there { groups.remove(self.name) } else { None };
+        let left = std::mem::take(&mut self.group);
+        if is_there {
+            // Under the lock, or of two that leave at one moment each would take the other for one that stays. There is
+            // another reference.
+            drop(left);
+            drop(groups);
+        } else {
+            drop(groups);
+            drop(left);
         }
+        drop(gone);
     }
 }
 

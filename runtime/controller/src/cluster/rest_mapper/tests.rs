@@ -27,6 +27,9 @@ impl Served {
             async move {
                 // So that others may ask meanwhile.
                 tokio::task::yield_now().await;
+                if request.uri().path().contains("hangs.example.com") {
+                    std::future::pending().await
+                }
                 Ok::<_, Infallible>(this.answer(request.uri().path()))
             }
         });
@@ -113,6 +116,33 @@ async fn several_who_miss_the_same_ask_once() {
     let found = join_all((0..20).map(|_| mapper.kind("example.com", "Widget"))).await;
     assert!(found.iter().all(Result::is_ok));
     assert_eq!(served.requests(), once);
+}
+
+#[tokio::test]
+async fn several_who_miss_a_group_that_is_not_there_ask_once_and_leave_nothing() {
+    let served = Served::default();
+    let mapper = RestMapper::new(served.client());
+    assert!(mapper.kind("example.com", "Widget").await.unwrap_err().is_no_match());
+    let once = served.requests();
+    let found = join_all((0..20).map(|_| mapper.kind("example.com", "Widget"))).await;
+    assert!(found.into_iter().all(|found| found.unwrap_err().is_no_match()));
+    assert_eq!(served.requests(), once);
+    assert!(mapper.shared.groups.lock().is_empty(), "names come from anywhere");
+}
+
+/// Such as that of an aggregated API server that is down.
+#[tokio::test(start_paused = true)]
+async fn a_group_that_does_not_answer_holds_up_no_other_one() {
+    let served = Served::default();
+    served.groups.lock().push(("hangs.example.com", vec!["v1"], "Gadget"));
+    served.groups.lock().push(("example.com", vec!["v1"], "Widget"));
+    let mapper = RestMapper::new(served.client());
+    let mut hung = Box::pin(mapper.kind("hangs.example.com", "Gadget"));
+    let hour = std::time::Duration::from_secs(3600);
+    assert!(tokio::time::timeout(hour, &mut hung).await.is_err());
+    tokio::time::timeout(hour, mapper.kind("example.com", "Widget")).await.expect("it is asked for").unwrap();
+    drop(hung);
+    assert_eq!(mapper.shared.groups.lock().len(), 1, "who gives up leaves nothing");
 }
 
 #[tokio::test]
