@@ -1,6 +1,6 @@
 //! What an informer and its reflector tell about themselves while they work. No metrics library is in here: a provider
-//! of yours makes the series (`examples/metrics.rs` is one), and `docs/metrics.md` says what each means and when to be
-//! alarmed.
+//! makes the series (`kubewire-prometheus` has one, or write your own), and `docs/metrics.md` says what each means and when
+//! to be alarmed.
 //!
 //! An informer has metrics if it has an [`InformerName`] and a provider: its
 //! [own](crate::InformerOptions::metrics) or that of [`set_metrics_provider`]. They are made when it starts and dropped

@@ -2,7 +2,6 @@
 
 mod access;
 mod client;
-mod informers;
 mod registry;
 mod server;
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use kubewire_leaderelection::{LeaderMetrics, names as lease};
+use kubewire_prometheus::InformerSeries;
 use parking_lot::Mutex;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
@@ -12,7 +13,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::client::RequestLabels;
-use super::informers::InformerSeries;
 use crate::ControllerMetrics;
 
 /// Series by client-go's and controller-runtime's names, and whatever a user adds, to be told as Prometheus' (OpenMetrics)
@@ -141,7 +141,7 @@ impl kubewire_informer::MetricsProvider for MetricsRegistry {
         &self,
         labels: &kubewire_informer::InformerLabels,
     ) -> Box<dyn kubewire_informer::InformerMetrics> {
-        self.shared.informers.of(labels)
+        self.shared.informers.informer_metrics(labels)
     }
 }
 
@@ -180,50 +180,7 @@ impl fmt::Debug for MetricsRegistry {
 
 #[cfg(test)]
 mod tests {
-    use kubewire_informer::metrics::names;
-    use kubewire_informer::reflector::RestartCause;
-    use kubewire_informer::{InformerLabels, MetricsProvider};
-    use std::time::Duration;
-
     use super::*;
-
-    #[test]
-    fn an_informer_has_all_its_series_with_their_labels_until_it_has_stopped() {
-        let registry = MetricsRegistry::new();
-        let labels = InformerLabels::new("mine", "apps/v1 deployments");
-        let informer = registry.informer_metrics(&labels);
-        informer.lists(1);
-        informer.list_duration(Duration::from_secs(1));
-        informer.items_per_list(3);
-        informer.watches(1);
-        informer.watch_duration(Duration::from_secs(1));
-        informer.items_per_watch(1);
-        informer.last_resource_version(7);
-        informer.restarts(RestartCause::Closed);
-        informer.failures_in_a_row(0);
-        informer.queued_items(0);
-        informer.processing_latency(Duration::from_millis(1));
-        informer.store_resource_version(7);
-        informer.objects(3);
-        informer.staleness(Duration::from_secs(2));
-        informer.pending_notifications("web", 1);
-        informer.handler_busy("web", Duration::ZERO);
-        informer.handler_notifications("web", 1);
-        informer.handler_coalesced("web", 1);
-        informer.handler_panics("web", 1);
-        let text = registry.text().unwrap();
-        for name in names::ALL {
-            let line = text.lines().find(|line| line.starts_with(name) && line.contains("resource=\"deployments\""));
-            let line = line.unwrap_or_else(|| panic!("{name} in {text}"));
-            assert!(line.contains(r#"name="mine",group="apps",version="v1""#), "{line}");
-        }
-        informer.handler_removed("web");
-        assert!(!registry.text().unwrap().contains("handler=\"web\""));
-        drop(informer);
-        let text = registry.text().unwrap();
-        assert!(!text.contains("deployments"), "no series outlives its informer: {text}");
-        assert!(text.ends_with("# EOF\n"));
-    }
 
     #[test]
     fn two_registries_have_nothing_in_common_and_what_is_refreshed_is_refreshed_before_it_is_told() {

@@ -5,9 +5,7 @@
 //! cargo run --example metrics -- --port 9090   # http://127.0.0.1:9090/metrics, until Ctrl-C
 //! ```
 //!
-//! `prometheus.rs` is the adaptor. `docs/metrics.md` says what each metric means and when to be alarmed.
-
-mod prometheus;
+//! `kubewire-prometheus` makes the series. `docs/metrics.md` says what each metric means and when to be alarmed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +16,14 @@ use kubewire_apiserver::ApiServer;
 use kubewire_indexer::{Object, ObjectKey};
 use kubewire_informer::{HandlerOptions, Informer, InformerName, InformerOptions, ResourceEventHandlerFuncs};
 use kubewire_listwatch::ListWatch;
+use kubewire_prometheus::{InformerSeries, QueueSeries};
 use kubewire_workqueue::{Queue, RateLimitingQueue};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
-
-use crate::prometheus::Exporter;
 
 #[derive(Parser)]
 struct Args {
@@ -35,13 +34,22 @@ struct Args {
 
 type Keys = RateLimitingQueue<ObjectKey>;
 
+/// All metrics as text.
+fn text(registry: &Registry) -> Result<String, std::fmt::Error> {
+    let mut text = String::new();
+    encode(&mut text, registry)?;
+    Ok(text)
+}
+
 /// Ties an informer to a queue; both have metrics under the name of the controller.
-fn controller(server: &ApiServer, exporter: &Exporter) -> anyhow::Result<(Informer<Arc<ConfigMap>>, Keys)> {
-    let queue = Queue::builder().name("config-controller").metrics(Arc::new(exporter.clone())).build();
+fn controller(server: &ApiServer, registry: &mut Registry) -> anyhow::Result<(Informer<Arc<ConfigMap>>, Keys)> {
+    let (queues, informers) = (QueueSeries::new(), InformerSeries::new());
+    queues.register(registry);
+    informers.register(registry);
+    let queue = Queue::builder().name("config-controller").metrics(Arc::new(queues)).build();
     let queue = RateLimitingQueue::with_queue(queue, kubewire_ratelimit::default_controller_rate_limiter());
-    let options = InformerOptions::new()
-        .informer_name(InformerName::new("config-controller")?)
-        .metrics(Arc::new(exporter.clone()));
+    let options =
+        InformerOptions::new().informer_name(InformerName::new("config-controller")?).metrics(Arc::new(informers));
     let informer = Informer::with_options(ListWatch::all(server.client()), options)?;
     let (added, changed, gone) = (queue.clone(), queue.clone(), queue.clone());
     let handler = ResourceEventHandlerFuncs::new()
@@ -62,13 +70,13 @@ async fn worker(queue: Keys) {
 }
 
 /// Answers each connection with all metrics. A program that has an HTTP server does it there.
-async fn serve(listener: TcpListener, exporter: Exporter, refresh: impl Fn()) -> anyhow::Result<()> {
+async fn serve(listener: TcpListener, registry: Arc<Registry>, refresh: impl Fn()) -> anyhow::Result<()> {
     loop {
         let (mut connection, _) = listener.accept().await?;
         let mut request = [0; 1024];
         let _ = connection.read(&mut request).await?;
         refresh(); // The gauges of this moment.
-        let body = exporter.text()?;
+        let body = text(&registry)?;
         let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/openmetrics-text; version=1.0.0; charset=utf-8";
         connection.write_all(format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).as_bytes()).await?;
     }
@@ -86,8 +94,9 @@ async fn scrape(port: u16) -> anyhow::Result<String> {
 async fn run(port: u16) -> anyhow::Result<String> {
     let server = ApiServer::start().await;
     server.create("configmaps", json!({ "metadata": { "name": "settings", "namespace": "default" } }))?;
-    let exporter = Exporter::new();
-    let (informer, queue) = controller(&server, &exporter)?;
+    let mut registry = Registry::default();
+    let (informer, queue) = controller(&server, &mut registry)?;
+    let registry = Arc::new(registry);
     let stop = CancellationToken::new();
     let running = informer.start(stop.clone());
     let work = tokio::spawn(worker(queue.clone()));
@@ -97,19 +106,19 @@ async fn run(port: u16) -> anyhow::Result<String> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     let bound = listener.local_addr()?.port();
     let (gauges_of_informer, gauges_of_queue) = (informer.clone(), queue.clone());
-    let serving = tokio::spawn(serve(listener, exporter.clone(), move || {
+    let serving = tokio::spawn(serve(listener, Arc::clone(&registry), move || {
         gauges_of_informer.refresh_metrics();
         gauges_of_queue.refresh_metrics();
     }));
-    let mut text = String::new();
+    let mut scraped = String::new();
     if port == 0 {
         // Until the watch was cut and the key was worked on again.
         for n in 0.. {
             let metadata = json!({ "name": "settings", "namespace": "default" });
             server.update("configmaps", json!({ "metadata": metadata, "data": { "n": n.to_string() } }))?;
             tokio::time::sleep(Duration::from_millis(20)).await;
-            text = scrape(bound).await?;
-            let has = |name: &str| text.contains(&format!("\n{name}"));
+            scraped = scrape(bound).await?;
+            let has = |name: &str| scraped.contains(&format!("\n{name}"));
             if has("reflector_restarts_total{")
                 && has("workqueue_retries_total{")
                 && has("reflector_watch_duration_seconds_count")
@@ -126,8 +135,8 @@ async fn run(port: u16) -> anyhow::Result<String> {
     serving.abort();
     queue.shut_down();
     work.await?;
-    anyhow::ensure!(!exporter.text()?.contains("\ninformer_"), "no series outlives its informer");
-    Ok(text)
+    anyhow::ensure!(!text(&registry)?.contains("\ninformer_"), "no series outlives its informer");
+    Ok(scraped)
 }
 
 #[tokio::main]
@@ -137,29 +146,22 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Each metric that there is, of its kind, with its labels; the names are those of the crates' tables.
+/// Each metric that there is, with its labels; the names are those of the crates' tables.
 #[tokio::test]
 async fn all_metrics_are_exported_by_their_names() {
     use kubewire_informer::metrics::names as informer;
     use kubewire_workqueue::metrics::names as queue;
 
     let text = tokio::time::timeout(Duration::from_secs(60), run(0)).await.unwrap().unwrap();
-    let counters = prometheus::COUNTERS.into_iter().chain([prometheus::RESTARTS]).map(|(name, _)| (name, "counter"));
-    let gauges = prometheus::GAUGES.into_iter().chain([prometheus::HANDLER_BUSY]).map(|(name, _)| (name, "gauge"));
-    let histograms = prometheus::HISTOGRAMS.into_iter().map(|(name, ..)| (name, "histogram"));
-    let all: Vec<_> = counters.chain(gauges).chain(histograms).collect();
-    assert_eq!(all.len(), queue::ALL.len() + informer::ALL.len());
-    for name in queue::ALL.into_iter().chain(informer::ALL) {
-        let (_, kind) =
-            all.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("{name} is not exported"));
-        assert!(text.contains(&format!("# TYPE {} {kind}", name.trim_end_matches("_total"))), "{name}: {text}");
-        let series = if *kind == "histogram" { format!("{name}_count{{") } else { format!("{name}{{") };
-        let line = text.lines().find(|line| line.starts_with(&series)).unwrap_or_else(|| panic!("{series}: {text}"));
-        let labels = if queue::ALL.contains(&name) {
-            r#"name="config-controller""#
-        } else {
-            r#"name="config-controller",group="",version="v1",resource="configmaps""#
+    let queues = queue::ALL.map(|name| (name, r#"name="config-controller""#));
+    let informers =
+        informer::ALL.map(|name| (name, r#"name="config-controller",group="",version="v1",resource="configmaps""#));
+    for (name, labels) in queues.into_iter().chain(informers) {
+        let is_one = |line: &&str| {
+            let rest = line.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with('{') || rest.starts_with("_count{"))
         };
+        let line = text.lines().find(is_one).unwrap_or_else(|| panic!("{name} is not exported: {text}"));
         assert!(line.contains(labels), "{line}");
     }
     for series in [r#"resource="configmaps",handler="enqueue"} "#, r#"resource="configmaps",cause="closed"} "#] {
