@@ -62,6 +62,11 @@ struct Package {
     rust_version: Option<String>,
     license: Option<String>,
     description: Option<String>,
+    repository: Option<String>,
+    keywords: Vec<String>,
+    readme: Option<String>,
+    /// `Some` of nothing where it is never published.
+    publish: Option<Vec<String>>,
     manifest_path: PathBuf,
     dependencies: Vec<Dependency>,
 }
@@ -256,6 +261,20 @@ fn all_members_have_the_workspaces_edition_version_licence_and_lints() {
         }
         let lints = manifest.split("\n[lints]\n").nth(1).unwrap_or_default();
         assert!(lints.starts_with("workspace = true"), "{name} does not take the workspace's lints");
+    }
+}
+
+/// What a registry shows, and what the licences ask for.
+#[test]
+fn whatever_is_published_has_a_readme_keywords_and_the_texts_of_its_licences() {
+    for package in members().into_iter().filter(|package| package.publish.is_none()) {
+        let name = &package.name;
+        assert!(package.repository.is_some() && !package.keywords.is_empty(), "{name} lacks repository or keywords");
+        assert_eq!(package.readme.as_deref(), Some("README.md"), "{name}");
+        for file in ["README.md", "LICENSE-APACHE", "LICENSE-MIT"] {
+            let text = std::fs::read_to_string(package.folder().join(file));
+            assert!(text.is_ok_and(|text| text.len() > 300), "{name} has no {file}");
+        }
     }
 }
 
