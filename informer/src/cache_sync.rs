@@ -50,7 +50,7 @@ pub enum Hindrance {
 impl fmt::Display for Hindrance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotStarted => f.write_str("not started"),
+            Self::NotStarted => f.write_str("not started (call `start`)"),
             Self::Stopped(None) => f.write_str("stopped"),
             Self::Stopped(Some(panic)) => write!(f, "stopped: {panic}"),
             Self::Failing { error, tries: 1 } => write!(f, "{} (1 try)", error.kind()),

@@ -42,7 +42,7 @@ async fn a_time_out_names_each_that_is_not_synced_with_its_last_error_and_the_tr
     let text = error.to_string();
     assert!(text.starts_with("the caches are not synced after 4s: secret pods: "), "{text}");
     assert!(text.contains("forbidden: pods is forbidden: 403 (") && text.contains(" tries)"), "{text}");
-    assert!(text.ends_with("; idle pods: not started"), "{text}");
+    assert!(text.ends_with("; idle pods: not started (call `start`)"), "{text}");
     assert!(matches!(error.unsynced[0].1, Hindrance::Failing { tries: 2.., .. }));
     assert!(good.has_synced());
 }
@@ -89,7 +89,7 @@ async fn the_signal_ends_the_wait_at_once() {
     stop.cancel();
     let error = waiting.await.unwrap().unwrap_err();
     assert_eq!(begin.elapsed(), Duration::ZERO);
-    assert_eq!(error.to_string(), "stopped before the caches were synced: pods: not started");
+    assert_eq!(error.to_string(), "stopped before the caches were synced: pods: not started (call `start`)");
 }
 
 #[tokio::test(start_paused = true)]
@@ -176,7 +176,7 @@ async fn a_handler_that_waits_for_its_informer_says_what_is_wrong_with_that() {
     let registration = informer.add_handler_with(Recorder::new(), handler).unwrap();
     let stop = CancellationToken::new();
     let wait = || wait_for_cache_sync(&stop, Duration::from_millis(1), [&registration]);
-    assert!(wait().await.unwrap_err().to_string().ends_with(": pod counter of pods: not started"));
+    assert!(wait().await.unwrap_err().to_string().ends_with(": pod counter of pods: not started (call `start`)"));
     source.fail_always(ErrorClass::Forbidden, "no");
     let _running = informer.start(stop.clone());
     let error = wait().await.unwrap_err().to_string();
