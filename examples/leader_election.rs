@@ -17,7 +17,7 @@ use anyhow::Context;
 use clap::Parser;
 use kube_client::Client;
 use kubewire_apiserver::ApiServer;
-use kubewire_examples::{duration, from_kubeconfig, stop_signal};
+use kubewire_examples::{duration, from_kubeconfig, log, stop_signal};
 use kubewire_leaderelection::{ElectionError, Elector, Leadership, LeaseLock, Settings, Term};
 use kubewire_listwatch::client_from_config;
 use parking_lot::Mutex;
@@ -138,7 +138,7 @@ impl Replica {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    tracing_subscriber::fmt().with_env_filter("warn").with_writer(std::io::stderr).init();
+    log("warn");
     let stop = stop_signal(args.run_for);
     tokio::select! {
         shown = run(&args) => {

@@ -55,11 +55,6 @@ pub(crate) struct Cluster {
 }
 
 impl Args {
-    /// What `RUST_LOG` says, or else warnings, and what this example tells of its retries.
-    pub(crate) fn log_filter(&self) -> tracing_subscriber::EnvFilter {
-        tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn,pod_controller=info".into())
-    }
-
     /// What to list and watch.
     pub(crate) fn pods(&self, client: Client) -> anyhow::Result<ListWatch<Arc<Pod>>> {
         let pods = match &self.namespace {

@@ -8,7 +8,6 @@
 
 mod cluster;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,12 +117,7 @@ impl Controller {
 #[tokio::main]
 async fn main() -> ExitCode {
     let args = cluster::Args::parse();
-    tracing_subscriber::fmt()
-        .with_env_filter(args.log_filter())
-        .with_target(false)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
+    kubewire_examples::log("warn,pod_controller=info"); // and what it tells of its retries
     match controller(args).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

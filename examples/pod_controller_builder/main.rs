@@ -37,7 +37,7 @@ async fn reconcile(pods: Cached<Arc<Pod>>, request: Request, attempt: Attempt) -
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = cluster::Args::parse();
-    tracing_subscriber::fmt().with_env_filter(args.log_filter()).with_writer(std::io::stderr).init();
+    kubewire_examples::log("warn");
     run(args).await
 }
 

@@ -45,7 +45,7 @@ const NAMESPACE: &str = "default";
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    tracing_subscriber::fmt().with_env_filter("warn").with_writer(std::io::stderr).init();
+    kubewire_examples::log("warn");
     let stop = stop_signal(args.run_for);
     let metrics = MetricsRegistry::new();
     let (client, _server) = connect(&args, &metrics).await?;

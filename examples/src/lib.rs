@@ -2,6 +2,7 @@
 //! lines have in common. Begin with `pod_controller`.
 #![forbid(unsafe_code)]
 
+use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use anyhow::Context;
 use kube_client::Config;
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
 
 /// The configuration of a kubeconfig (the default one, if none is named) and one of its contexts (the current one, if none
 /// is named).
@@ -27,6 +29,17 @@ pub async fn from_kubeconfig(kubeconfig: Option<&Path>, context: Option<&str>) -
         Some(context) => format!("cannot use the context {context:?} of the kubeconfig"),
         None => "cannot use the kubeconfig's current context".to_owned(),
     })
+}
+
+/// Logs to standard error what `RUST_LOG` says, or else this.
+pub fn log(filter: &str) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| filter.into());
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_target(false)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
 }
 
 /// A token that is cancelled by Ctrl-C, by SIGTERM, and after `run_for`.
