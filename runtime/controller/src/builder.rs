@@ -279,7 +279,8 @@ impl<R: RequestKey> Builder<R> {
         self
     }
 
-    /// A predicate for all objects that are watched, asked before their own. Of several all must say yes.
+    /// A predicate for all objects that are watched, of whatever type, asked before their own. Of several all must say yes.
+    /// One about the objects of one type is [`Watched::when`].
     pub fn with_predicate(mut self, predicate: impl Predicate<dyn AnyObject>) -> Self {
         self.global.push(Arc::new(predicate));
         self

@@ -43,7 +43,8 @@ impl<R: RequestKey> Inner<R> {
         let deadline = self.settings.reconcile_timeout.map(|timeout| after(began, timeout));
         let failures = self.queue.queue().num_requeues(&request);
         let attempt = Attempt::new(request.priority(), failures, deadline, cx.stop.clone());
-        let span = tracing::info_span!(
+        // Of this level, so that an error says whose it is under any filter.
+        let span = tracing::error_span!(
             "reconcile",
             controller = self.name,
             request = ?request.key(),
@@ -131,6 +132,6 @@ fn tell(ended: Result<Outcome, ReconcileError>, delay: Option<Duration>, is_term
         Ok(outcome) => tracing::debug!(?outcome, ?delay, "reconciled"),
         Err(error @ ReconcileError::Cancelled) => tracing::warn!(%error, "gave up"),
         Err(error) if is_terminal => tracing::error!(%error, "failed, and is not tried again"),
-        Err(error) => tracing::error!(%error, ?delay, "failed, and is tried again"),
+        Err(error) => tracing::error!(%error, delay = delay.map(tracing::field::debug), "failed, and is tried again"),
     }
 }

@@ -40,6 +40,12 @@ pub use selected::{LabelsMatch, OnObject, PredicateFuncs, on_object};
 /// let mine = |event: &Event<'_, Arc<Pod>>| event.object().is_some_and(|pod| pod.0 == "8");
 /// assert!(mine.test(&event));
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no predicate for events of `{O}`",
+    note = "one about the objects of one type belongs to them: `.for_(watched(&pods).when(predicate))`",
+    note = "`Builder::with_predicate` takes those that ask about any object, such as `GenerationChanged`",
+    note = "a closure takes the event: `|event: &Event<'_, Arc<Pod>>| …`; over the object alone it is `on_object(…)`"
+)]
 pub trait Predicate<O: ?Sized>: Send + Sync + 'static {
     /// Whether the handler is told. A panic counts as one of the handler's.
     fn test(&self, event: &Event<'_, O>) -> bool;
