@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::collection::HistoryLimits;
+use crate::inner::{Inner, Settings};
 use crate::port::Port;
-use crate::server::{ApiServer, Inner, Settings};
+use crate::server::ApiServer;
 use crate::world::World;
 use crate::{Registry, Resource};
 

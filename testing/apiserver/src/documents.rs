@@ -4,9 +4,9 @@ use http::{Method, Response, StatusCode};
 use serde_json::json;
 
 use crate::body::ResponseBody;
+use crate::inner::Inner;
 use crate::response::{json_body, response};
 use crate::route::Query;
-use crate::server::Inner;
 use crate::{Status, discovery, openapi};
 
 /// The answer to a request for a document.

@@ -15,11 +15,11 @@ use crate::call::Call;
 use crate::fault::{Answer, BodyFault, StreamFault};
 use crate::form::Form;
 use crate::format::Format;
+use crate::inner::Inner;
 use crate::matching::RequestInfo;
 use crate::request_log::RecordedRequest;
 use crate::response::{failure, raw};
 use crate::route::{Query, Route, route};
-use crate::server::Inner;
 use crate::store::CollectionId;
 use crate::{Status, Verb, documents};
 

@@ -23,8 +23,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::body::ResponseBody;
+use crate::inner::Inner;
 use crate::open_count::OpenCount;
-use crate::server::Inner;
 use crate::{handler, service};
 
 /// A port, open or closed.

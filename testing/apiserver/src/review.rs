@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::inner::Inner;
 use crate::matching::RequestInfo;
-use crate::server::Inner;
 use crate::{Resource, ResourceName, Verb};
 
 /// The answer to a review: the object with its status.

@@ -13,7 +13,7 @@ use crate::collection::Event;
 use crate::fault::{BodyFault, Cut, StreamFault};
 use crate::format::Format;
 use crate::hits::Hits;
-use crate::server::Inner;
+use crate::inner::Inner;
 use crate::store::CollectionId;
 use crate::watch::{Cursor, FellBehind, Line, LineKind, error_line};
 
