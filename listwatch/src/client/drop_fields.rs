@@ -32,9 +32,10 @@ pub(crate) enum Fate<'a> {
 impl DropFields {
     /// Adds a path; the empty one is none.
     pub(crate) fn add(&mut self, path: &[&str]) {
-        match path {
-            [] => return,
-            ["metadata", field] if let Some(tag) = tag_of(field) => self.metadata_tags |= 1 << tag,
+        let tag = if let ["metadata", field] = path { tag_of(field) } else { None };
+        match (path, tag) {
+            ([], _) => return,
+            (_, Some(tag)) => self.metadata_tags |= 1 << tag,
             _ => self.beyond_metadata = self.beyond_metadata.take().or_else(|| Some(path.join(".").into())),
         }
         self.add_branch(path);

@@ -31,16 +31,19 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
                 elements.end()?;
                 Ok(value)
             }
-            Some(b'-' | b'0'..=b'9') => match self.number()? {
-                (text, true) if let Ok(number) = text.parse::<u64>() => visitor.visit_u64(number),
-                (text, true)
-                    if text != "-0"
-                        && let Ok(number) = text.parse::<i64>() =>
+            Some(b'-' | b'0'..=b'9') => {
+                let (text, is_whole) = self.number()?;
+                if is_whole && let Ok(number) = text.parse::<u64>() {
+                    visitor.visit_u64(number)
+                } else if is_whole
+                    && text != "-0"
+                    && let Ok(number) = text.parse::<i64>()
                 {
                     visitor.visit_i64(number)
+                } else {
+                    by_serde_json(text, visitor)
                 }
-                (text, _) => by_serde_json(text, visitor),
-            },
+            }
             _ => match self.word()? {
                 Word::Null => visitor.visit_unit(),
                 Word::True => visitor.visit_bool(true),
