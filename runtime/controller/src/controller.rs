@@ -165,7 +165,7 @@ impl<R: RequestKey> Controller<R> {
         tracing::info!(controller = inner.name, workers = inner.settings.max_concurrent_reconciles, "workers start");
         let mut workers = JoinSet::new();
         for _ in 0..inner.settings.max_concurrent_reconciles {
-            workers.spawn(Arc::clone(inner).work(cx.clone()));
+            workers.spawn(cx.track(Arc::clone(inner).work(cx.clone())));
         }
         let mut panicked = None;
         tokio::select! {

@@ -142,7 +142,12 @@
 //! - An object comes as any representation: `Arc<Pod>`, `Packed<Pod>`, a struct of one's own. Owners, generation and the like
 //!   are asked by optional methods of `Object`: a struct that does not keep them (`DetailedId` does) has none, and a predicate
 //!   about them lets no update pass.
-//! - Attempts end by being dropped, at an await, after the time-out or when the grace period is over.
+//! - Attempts end by being dropped, at an await, after the time-out or when the grace period is over. One that blocks its
+//!   thread (a lock, a channel of `std`, a client without `async`, a long calculation) has no such place. Put what blocks into
+//!   `tokio::task::spawn_blocking` and await that. Else a stop ends with [`Failure::StillRunning`], the lease is held until it
+//!   runs out, and a runtime that is dropped waits for the thread: end the process. As many such attempts as the runtime has
+//!   threads (on a machine of one processor, or with a limit of one, a single one) hold everything up: the stop, its bounds,
+//!   the renewal of the lease. Also, what a task wakes right before it blocks may have to wait behind it.
 //! - Nothing is listed because a controller wants it: informers are made by whoever owns them. Nothing is global.
 //! - The differences to controller-runtime, with reasons, are in `DESIGN.md`.
 #![forbid(unsafe_code)]

@@ -4,6 +4,7 @@ use std::error::Error;
 
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// Any error that can be sent to another thread.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -120,7 +121,7 @@ pub enum Group {
 
 /// How a running thing is told to end, in two steps.
 ///
-/// Cloning it counts two references.
+/// Cloning it counts three references.
 #[derive(Clone, Debug, Default)]
 pub struct RunContext {
     /// Take no new work, and end.
@@ -128,6 +129,8 @@ pub struct RunContext {
     /// Give up what is in flight. Comes after the grace period, or at once where going on would do harm, as when the lease
     /// was lost. Always cancelled together with, or after, `stop`.
     pub cancel: CancellationToken,
+    /// What was spawned, and has not ended.
+    pub(crate) tasks: TaskTracker,
 }
 
 impl RunContext {
@@ -139,6 +142,44 @@ impl RunContext {
     /// A context that ends with this one, and can be ended alone.
     #[must_use = "a child that is dropped ends nothing"]
     pub fn child(&self) -> Self {
-        Self { stop: self.stop.child_token(), cancel: self.cancel.child_token() }
+        Self { stop: self.stop.child_token(), cancel: self.cancel.child_token(), tasks: self.tasks.clone() }
+    }
+
+    /// For what a runnable spawns: a manager takes the runnable for ended when all that it has tracked so is gone, too.
+    /// So a lease is not given up beside a task that was aborted and is still at it, as it blocks its thread.
+    ///
+    /// ```
+    /// # use futures::future::BoxFuture;
+    /// # use kubewire_controller::{BoxError, RunContext, Runnable};
+    /// use tokio::task::JoinSet;
+    ///
+    /// struct Workers;
+    ///
+    /// impl Runnable for Workers {
+    ///     fn name(&self) -> &str {
+    ///         "workers"
+    ///     }
+    ///
+    ///     fn run(&self, cx: RunContext) -> BoxFuture<'_, Result<(), BoxError>> {
+    ///         Box::pin(async move {
+    ///             // Dropped with the future, it aborts them, but cannot wait for them.
+    ///             let mut workers = JoinSet::new();
+    ///             for _ in 0..4 {
+    ///                 let stop = cx.stop.clone();
+    ///                 workers.spawn(cx.track(async move { stop.cancelled().await }));
+    ///             }
+    ///             workers.join_all().await;
+    ///             Ok(())
+    ///         })
+    ///     }
+    /// }
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # let cx = RunContext::new();
+    /// # cx.stop.cancel();
+    /// # Workers.run(cx).await.unwrap();
+    /// # });
+    /// ```
+    pub fn track<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        self.tasks.track_future(future)
     }
 }

@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use super::run_error::find_in_chain;
@@ -23,6 +24,8 @@ use crate::{BoxError, Cancelled, Failure, Group, RunContext, RunError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Task {
     Run(MemberId),
+    /// Waits for what the member has spawned, after its run.
+    Rest(MemberId),
     Ready(MemberId),
     WarmUp(MemberId),
     Elector,
@@ -36,6 +39,8 @@ pub(super) struct Driver {
     tasks: JoinSet<Outcome>,
     /// What runs.
     handles: HashMap<tokio::task::Id, (Task, AbortHandle)>,
+    /// What those that run have spawned.
+    spawned: HashMap<MemberId, TaskTracker>,
     /// The stop of each group.
     stops: BTreeMap<Group, CancellationToken>,
     stop_warm_ups: CancellationToken,
@@ -46,9 +51,6 @@ pub(super) struct Driver {
     failures: Vec<Failure>,
 }
 
-/// So long after everything was aborted the lease must be given up, and what never awaits have awaited.
-const ABORT_PERIOD: Duration = Duration::from_secs(2);
-
 impl Driver {
     pub(super) fn new(shared: Arc<Shared>, settings: Settings, failure: Option<Failure>) -> Self {
         Self {
@@ -56,6 +58,7 @@ impl Driver {
             settings,
             tasks: JoinSet::new(),
             handles: HashMap::new(),
+            spawned: HashMap::new(),
             stops: BTreeMap::new(),
             stop_warm_ups: CancellationToken::new(),
             stop_elector: CancellationToken::new(),
@@ -128,7 +131,7 @@ impl Driver {
                 }
                 (Step::StopElector, _) => self.stop_elector.cancel(),
                 (Step::CancelAll, _) => self.cancel_all(),
-                (Step::Abort, _) => self.abort(|task| task != Task::Elector),
+                (Step::Abort, _) => self.abort(|task| !matches!(task, Task::Elector | Task::Rest(_))),
                 (Step::Finish, _) => return true,
             }
         }
@@ -139,7 +142,7 @@ impl Driver {
     }
 
     fn context(&mut self, stop: CancellationToken) -> RunContext {
-        RunContext { stop: stop.child_token(), cancel: self.cancel.child_token() }
+        RunContext { stop: stop.child_token(), cancel: self.cancel.child_token(), tasks: TaskTracker::new() }
     }
 
     fn spawn(&mut self, task: Task, name: &str, work: BoxFuture<'static, Result<(), BoxError>>) {
@@ -151,6 +154,7 @@ impl Driver {
     fn launch(&mut self, id: MemberId, Member { runnable, name, group }: Member) {
         let stop = self.stop_of(group);
         let cx = self.context(stop);
+        self.spawned.insert(id, cx.tasks.clone());
         let (member, context) = (Arc::clone(&runnable), cx.clone());
         self.spawn(Task::Run(id), &name, Box::pin(async move { member.run(context).await }));
         self.spawn(Task::Ready(id), &name, Box::pin(async move { runnable.ready(&cx).await }));
@@ -184,7 +188,7 @@ impl Driver {
             // Who has no grace has no time at all.
             Timer::Cancel if self.settings.grace_period == Some(Duration::ZERO) => Some(Duration::ZERO),
             Timer::Cancel => Some(self.settings.cancel_period),
-            Timer::Abort => Some(ABORT_PERIOD),
+            Timer::Abort => Some(self.settings.abort_period),
         };
         let now = Instant::now();
         // A period beyond what can be counted is endless.
@@ -204,7 +208,11 @@ impl Driver {
         }
         if timer == Timer::Abort {
             let left = self.names_of_running();
-            tracing::error!(?left, "these were dropped and run on, as they never await; the lease is not given up");
+            if !left.is_empty() {
+                let failure = Failure::StillRunning { left };
+                tracing::error!(%failure, "the lease is not given up");
+                self.failures.push(failure);
+            }
         }
         self.tell(Event::TimeOver(timer));
     }
@@ -244,16 +252,39 @@ impl Driver {
             Task::Run(id) => {
                 let ending = self.failure(id, outcome, |name, source| Failure::Runnable { name, source });
                 self.abort(|task| task == Task::Ready(id));
-                self.tell(Event::Ended(id, ending));
-                // Let go without the lock.
-                let member = self.shared.state.lock().members.remove(&id);
-                member.into_iter().for_each(Member::let_go);
+                self.run_ended(id, ending);
             }
+            Task::Rest(id) => self.gone(id, Ending::Ok),
             Task::WarmUp(id) => {
                 let ending = self.failure(id, outcome, |name, source| Failure::Runnable { name, source });
                 self.tell(Event::WarmedUp(id, ending));
             }
         }
+    }
+
+    /// A member has ended when all that it has spawned has, too: what was aborted may be at something that blocks its thread.
+    fn run_ended(&mut self, id: MemberId, ending: Ending) {
+        let spawned = self.spawned.remove(&id).unwrap_or_default();
+        if spawned.is_empty() {
+            return self.gone(id, ending);
+        }
+        if ending == Ending::Failed {
+            self.tell(Event::Stop);
+        }
+        spawned.close();
+        let name = self.name_of(id);
+        let rest = async move {
+            spawned.wait().await;
+            Ok(())
+        };
+        self.spawn(Task::Rest(id), &name, Box::pin(rest));
+    }
+
+    fn gone(&self, id: MemberId, ending: Ending) {
+        self.tell(Event::Ended(id, ending));
+        // Let go without the lock.
+        let member = self.shared.state.lock().members.remove(&id);
+        member.into_iter().for_each(Member::let_go);
     }
 
     /// Puts a failure down, if it is one: after the stop has begun it is only logged.

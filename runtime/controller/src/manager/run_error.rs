@@ -66,6 +66,14 @@ pub enum Failure {
         /// The names of those that were still running.
         unfinished: Vec<String>,
     },
+    /// These were cancelled and then aborted, and run on, as they never await: they block their threads. A lease was not given
+    /// up, so that nobody else acts beside them before it is over. End the process: a runtime that is dropped would wait for
+    /// them.
+    #[error("these block their threads and run on: {}; end the process, and let what blocks run by spawn_blocking", left.join(", "))]
+    StillRunning {
+        /// Their names.
+        left: Vec<String>,
+    },
 }
 
 impl RunError {

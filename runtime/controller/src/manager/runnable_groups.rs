@@ -37,8 +37,9 @@ use crate::{Activity, AddError, Ended, Failure, Group, LeaderElection, RunError,
 ///
 /// All that together has the [grace period](Self::grace_period). When it is over, or at once where the lease was lost, all is
 /// [cancelled](crate::RunContext::cancel), and has the [cancel period](Self::cancel_period) to end; then what is left is
-/// dropped where it awaits, and only a runnable that never awaits can survive that. In that case the lease is not given up:
-/// it runs out.
+/// dropped where it awaits. What never awaits, as it blocks its thread, survives that: it has two seconds more. Then the run
+/// ends with [`Failure::StillRunning`], which names it, and the lease is not given up: it runs out. End the process in that
+/// case: a runtime that is dropped waits for its threads. Let what blocks run by `tokio::task::spawn_blocking`.
 ///
 /// ```
 /// # use futures::future::BoxFuture;
@@ -89,6 +90,7 @@ pub(super) struct Settings {
     /// `None` is endless.
     pub(super) grace_period: Option<Duration>,
     pub(super) cancel_period: Duration,
+    pub(super) abort_period: Duration,
     pub(super) elector: Option<Arc<dyn LeaderElection>>,
 }
 
@@ -120,6 +122,8 @@ impl Member {
 pub(crate) const GRACE_PERIOD: Duration = Duration::from_secs(30);
 /// Enough for a request that was just sent.
 pub(crate) const CANCEL_PERIOD: Duration = Duration::from_secs(1);
+/// So long after everything was aborted the lease must be given up, and what never awaits have awaited.
+const ABORT_PERIOD: Duration = Duration::from_secs(2);
 
 impl RunnableGroups {
     /// Without an elector: this replica leads. A grace period of 30 s, a cancel period of 1 s.
@@ -134,7 +138,12 @@ impl RunnableGroups {
 
     pub(crate) fn with(elector: Option<Arc<dyn LeaderElection>>) -> Self {
         let stages = Stages::new(elector.is_some());
-        let settings = Settings { grace_period: Some(GRACE_PERIOD), cancel_period: CANCEL_PERIOD, elector };
+        let settings = Settings {
+            grace_period: Some(GRACE_PERIOD),
+            cancel_period: CANCEL_PERIOD,
+            abort_period: ABORT_PERIOD,
+            elector,
+        };
         Self {
             shared: Arc::new(Shared {
                 settings: Mutex::new(settings),

@@ -1,5 +1,7 @@
 //! The shell, in paused time.
 
+mod blocking;
+
 use std::time::Duration;
 
 use futures::future::BoxFuture;
