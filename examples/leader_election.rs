@@ -17,7 +17,7 @@ use anyhow::Context;
 use clap::Parser;
 use kube_client::Client;
 use kubewire_apiserver::ApiServer;
-use kubewire_examples::{duration, from_kubeconfig, log, stop_signal};
+use kubewire_examples::{LeaseArgs, duration, from_kubeconfig, log, stop_signal};
 use kubewire_leaderelection::{ElectionError, Elector, Leadership, LeaseLock, Settings, Term};
 use kubewire_listwatch::client_from_config;
 use parking_lot::Mutex;
@@ -34,15 +34,9 @@ struct Args {
     /// Use the cluster of this kubeconfig.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// How long the lease holds after it was renewed for the last time.
-    #[arg(long, default_value = "3s", value_parser = duration)]
-    lease_duration: Duration,
-    /// How long a leader acts without a renewal.
-    #[arg(long, default_value = "2s", value_parser = duration)]
-    renew_deadline: Duration,
-    /// How often the lease is renewed, or looked at.
-    #[arg(long, default_value = "500ms", value_parser = duration)]
-    retry_period: Duration,
+    /// 3 s, 2 s and 500 ms unless told otherwise, so that there is something to see soon.
+    #[command(flatten)]
+    lease: LeaseArgs,
     /// How long each of them leads before it is killed, or stopped.
     #[arg(long, default_value = "2s", value_parser = duration)]
     lead_for: Duration,
@@ -53,20 +47,19 @@ struct Args {
 
 impl Args {
     fn settings(&self) -> Settings {
-        Settings {
-            lease_duration: self.lease_duration,
-            renew_deadline: self.renew_deadline,
-            retry_period: self.retry_period,
-            release_on_stop: true,
+        self.lease.settings(Settings {
+            lease_duration: Duration::from_secs(3),
+            renew_deadline: Duration::from_secs(2),
+            retry_period: Duration::from_millis(500),
             ..Settings::default()
-        }
+        })
     }
+}
 
-    /// When the other one leads at the latest: it has seen the last renewal 2.2 retry periods late, and looks at the lease
-    /// 2.2 retry periods after it was over.
-    fn takeover_at_the_latest(&self) -> Duration {
-        self.lease_duration + 2 * self.retry_period.mul_f64(2.2)
-    }
+/// When the other one leads at the latest: it has seen the last renewal 2.2 retry periods late, and looks at the lease
+/// 2.2 retry periods after it was over.
+fn takeover_at_the_latest(settings: &Settings) -> Duration {
+    settings.lease_duration + 2 * settings.retry_period.mul_f64(2.2)
 }
 
 /// What has happened, and when.
@@ -161,11 +154,12 @@ struct Shown {
 }
 
 async fn run(args: &Args) -> anyhow::Result<Shown> {
-    args.settings().validate()?;
+    let settings = args.settings();
+    settings.validate()?;
     let (client, _server) = connect(args).await?;
     let story = Story { begin: Instant::now(), acts: Arc::default() };
-    let one = Replica::start("one", client.clone(), args.settings(), &story)?;
-    let two = Replica::start("two", client.clone(), args.settings(), &story)?;
+    let one = Replica::start("one", client.clone(), settings, &story)?;
+    let two = Replica::start("two", client.clone(), settings, &story)?;
 
     // A lease that an earlier run has left behind is waited for.
     let (leader, other) = tokio::select! {
@@ -178,7 +172,7 @@ async fn run(args: &Args) -> anyhow::Result<Shown> {
     let at = Instant::now();
     story.tell(&format!("{killed} is killed, and leaves its lease behind; {} waits until that is over", other.name));
 
-    let taken_over = timeout(10 * args.takeover_at_the_latest(), other.leadership.wait_for_leadership()).await;
+    let taken_over = timeout(10 * takeover_at_the_latest(&settings), other.leadership.wait_for_leadership()).await;
     taken_over.ok().flatten().with_context(|| format!("{} does not lead", other.name))?;
     let takeover = at.elapsed();
     story.tell(&format!("{} has taken over after {:.2} s", other.name, takeover.as_secs_f64()));
@@ -211,9 +205,10 @@ async fn the_other_one_takes_over_when_the_lease_is_over_and_never_before() {
     for more in [&[][..], &["--lease-duration", "15s", "--renew-deadline", "10s", "--retry-period", "2s"]] {
         let args = Args::parse_from(["leader_election"].iter().chain(more));
         let Shown { takeover, acts, killed } = run(&args).await.unwrap();
+        let settings = args.settings();
         // The lease was renewed a retry period before the kill at the earliest.
-        assert!(takeover >= args.lease_duration - args.retry_period, "{takeover:?}");
-        assert!(takeover <= args.takeover_at_the_latest(), "{takeover:?}");
+        assert!(takeover >= settings.lease_duration - settings.retry_period, "{takeover:?}");
+        assert!(takeover <= takeover_at_the_latest(&settings), "{takeover:?}");
         assert_eq!(acts.first(), Some(&killed));
         assert_ne!(acts.last(), Some(&killed));
     }

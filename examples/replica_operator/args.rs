@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use kubewire_examples::duration;
-use kubewire_leaderelection::{Settings, unique_identity};
+use kubewire_examples::{LeaseArgs, duration};
+use kubewire_leaderelection::unique_identity;
 
 /// Keeps as many pods as each WebSet wants.
 #[derive(Parser)]
@@ -53,26 +53,7 @@ pub(crate) struct ElectionArgs {
     /// What it is called in the lease: each replica needs a name of its own. Default: the host's name and some letters.
     #[arg(long, default_value_t = unique_identity(), hide_default_value = true)]
     pub(crate) identity: String,
-    /// How long the lease holds after it was renewed for the last time.
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = duration)]
-    lease_duration: Duration,
-    /// How long a leader acts without a renewal.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
-    renew_deadline: Duration,
-    /// How often the lease is renewed, or looked at.
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
-    retry_period: Duration,
-}
-
-impl ElectionArgs {
-    /// With these, who stops in good order gives the lease up: a manager stops its elector when its work has ended.
-    pub(crate) fn settings(&self) -> Settings {
-        Settings {
-            lease_duration: self.lease_duration,
-            renew_deadline: self.renew_deadline,
-            retry_period: self.retry_period,
-            release_on_stop: true,
-            ..Settings::default()
-        }
-    }
+    /// 15 s, 10 s and 2 s unless told otherwise.
+    #[command(flatten)]
+    pub(crate) lease: LeaseArgs,
 }

@@ -30,14 +30,14 @@ use kubewire_controller::{
 };
 use kubewire_examples::{from_kubeconfig, stop_signal};
 use kubewire_informer::InformerName;
-use kubewire_leaderelection::{Elector, LeaseLock};
+use kubewire_leaderelection::{Elector, LeaseLock, Settings};
 use kubewire_listwatch::client_from_config;
 use prometheus_client::metrics::counter::Counter;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::args::Args;
-use crate::operator::{Operator, index_owners};
+use crate::operator::Operator;
 use crate::web_set::WebSet;
 
 const NAMESPACE: &str = "default";
@@ -68,8 +68,7 @@ fn manager(args: &Args, client: Client, metrics: MetricsRegistry) -> anyhow::Res
     let cache = CacheOptions::new().metrics(InformerName::new(&args.name)?, Arc::new(metrics.clone()));
     let manager = Manager::new(Cluster::with_cache("cluster", client.clone(), cache), options);
     let sets = manager.cluster().cache().watch::<Arc<WebSet>>()?;
-    let pods = manager.cluster().cache().watch::<Arc<Pod>>()?;
-    index_owners(&pods)?;
+    let pods = manager.cluster().cache().watch::<Arc<Pod>>()?.indexed_by_owner()?;
 
     let made = Counter::default();
     metrics.register(|registry| registry.register("websets_pods_created", "Pods made", made.clone()));
@@ -88,7 +87,9 @@ fn manager(args: &Args, client: Client, metrics: MetricsRegistry) -> anyhow::Res
 
 fn elector(args: &Args, client: Client, metrics: MetricsRegistry) -> anyhow::Result<Elector> {
     let lock = LeaseLock::new(client, NAMESPACE, &args.name);
-    let elector = Elector::builder(lock, &args.election.identity).settings(args.election.settings());
+    // A manager stops its elector when its work has ended.
+    let settings = args.election.lease.settings(Settings::default());
+    let elector = Elector::builder(lock, &args.election.identity).settings(settings);
     elector.metrics(Arc::new(metrics)).build().context("cannot take part in an election")
 }
 

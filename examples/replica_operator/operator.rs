@@ -5,42 +5,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
-use kube_client::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kube_client::{Api, Client, Error, Resource};
+use kube_client::api::{DeleteParams, PostParams};
+use kube_client::{Api, Client, Resource};
 use kubewire_controller::{
-    Cached, ListQuery, MergeFrom, Outcome, Request, add_finalizer, patch_status, remove_finalizer,
-    set_controller_reference,
+    Cached, ListQuery, Outcome, Request, ensure_finalizer, ignore_already_exists, ignore_not_found, patch_status,
+    release_finalizer, set_controller_reference,
 };
 use kubewire_events::{Event, Recorder};
-use kubewire_indexer::{IndexFunc, Meta};
+use kubewire_indexer::Meta;
 use prometheus_client::metrics::counter::Counter;
 use serde_json::json;
 
 use crate::web_set::{WebSet, WebSetStatus};
 
 const FINALIZER: &str = "example.com/pods";
-/// Pods by the uid of their controller.
-const OWNER: &str = "owner";
 
 #[derive(Clone)]
 pub(crate) struct Operator {
     pub(crate) client: Client,
     pub(crate) sets: Cached<Arc<WebSet>>,
+    /// Indexed by owner.
     pub(crate) pods: Cached<Arc<Pod>>,
     pub(crate) recorder: Recorder,
     pub(crate) made: Counter,
     /// How long it thinks before it looks.
     pub(crate) think: Option<Duration>,
-}
-
-/// The index that [`Operator`] reads.
-pub(crate) fn index_owners(pods: &Cached<Arc<Pod>>) -> anyhow::Result<()> {
-    Ok(pods.add_index(OWNER, IndexFunc::maybe(|pod: &Arc<Pod>| owner(pod)))?)
-}
-
-fn owner(pod: &Pod) -> Option<&str> {
-    let mut owners = pod.metadata.owner_references.iter().flatten();
-    Some(owners.find(|owner| owner.controller == Some(true))?.uid.as_str())
 }
 
 fn is_ready(pod: &Pod) -> bool {
@@ -57,11 +46,9 @@ impl Operator {
             println!("{request} is gone");
             return Ok(Outcome::Done);
         };
-        let uid = set.metadata.uid.clone().unwrap_or_default();
-        let query = ListQuery::all().namespace(request.namespace()).by_index(OWNER, uid);
         let pods: BTreeMap<_, _> = self
             .pods
-            .list(&query)?
+            .list(&ListQuery::all().owned_by(&*set))?
             .into_iter()
             .map(|pod| (pod.metadata.name.clone().unwrap_or_default(), pod))
             .collect();
@@ -69,7 +56,7 @@ impl Operator {
             return self.finalize(request, &set, &pods).await;
         }
         let sets: Api<WebSet> = Api::namespaced(self.client.clone(), request.namespace());
-        self.write(&sets, &set, |set| add_finalizer(set, FINALIZER)).await?;
+        ensure_finalizer(&sets, &*set, FINALIZER).await?;
         self.scale(request, &set, &pods).await?;
 
         let status = WebSetStatus {
@@ -91,11 +78,9 @@ impl Operator {
         let api: Api<Pod> = Api::namespaced(self.client.clone(), request.namespace());
         let wanted: Vec<_> = (0..set.spec.replicas).map(|number| format!("{}-{number}", request.name())).collect();
         for name in wanted.iter().filter(|name| !pods.contains_key(*name)) {
-            match api.create(&PostParams::default(), &pod_of(set, name)?).await {
-                Ok(_) => {}
-                // It is there already, and its event is on the way.
-                Err(Error::Api(status)) if status.code == 409 => continue,
-                Err(error) => return Err(error.into()),
+            let created = api.create(&PostParams::default(), &pod_of(set, name)?).await;
+            if ignore_already_exists(created)?.is_none() {
+                continue; // Its event is on the way.
             }
             println!("{request}: made the pod {name}");
             self.made.inc();
@@ -124,33 +109,14 @@ impl Operator {
             println!("{request}: all of its pods are gone, so may it");
             self.tell(set, "Finalized", "all of its pods are gone");
             let sets: Api<WebSet> = Api::namespaced(self.client.clone(), request.namespace());
-            self.write(&sets, set, |set| remove_finalizer(set, FINALIZER)).await?;
+            release_finalizer(&sets, set, FINALIZER).await?;
         }
         // What is left brings it back when it goes.
         Ok(Outcome::Done)
     }
 
     async fn delete(&self, api: &Api<Pod>, name: &str) -> anyhow::Result<()> {
-        match api.delete(name, &DeleteParams::default()).await {
-            Err(Error::Api(status)) if status.code == 404 => Ok(()),
-            deleted => Ok(deleted.map(drop)?),
-        }
-    }
-
-    /// Writes what the function changes of the set, if it says so, unless somebody else has written since.
-    async fn write(
-        &self,
-        sets: &Api<WebSet>,
-        set: &WebSet,
-        change: impl FnOnce(&mut WebSet) -> bool,
-    ) -> anyhow::Result<()> {
-        let mut after = set.clone();
-        if change(&mut after)
-            && let Some(patch) = MergeFrom::new(set)?.optimistic_lock().patch(&after)?
-        {
-            let name = set.metadata.name.as_deref().unwrap_or_default();
-            sets.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
-        }
+        ignore_not_found(api.delete(name, &DeleteParams::default()).await)?;
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use kube_client::Config;
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
+use kubewire_leaderelection::Settings;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
@@ -75,6 +76,33 @@ async fn terminated() {
 #[cfg(not(unix))]
 async fn terminated() {
     std::future::pending().await
+}
+
+/// The times of a lease, as arguments of the command line.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct LeaseArgs {
+    /// How long the lease holds after it was renewed for the last time.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    lease_duration: Option<Duration>,
+    /// How long a leader acts without a renewal.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    renew_deadline: Option<Duration>,
+    /// How often the lease is renewed, or looked at.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    retry_period: Option<Duration>,
+}
+
+impl LeaseArgs {
+    /// With these, or the given ones where nothing is said, who stops in good order gives the lease up.
+    pub fn settings(&self, or: Settings) -> Settings {
+        Settings {
+            lease_duration: self.lease_duration.unwrap_or(or.lease_duration),
+            renew_deadline: self.renew_deadline.unwrap_or(or.renew_deadline),
+            retry_period: self.retry_period.unwrap_or(or.retry_period),
+            release_on_stop: true,
+            ..or
+        }
+    }
 }
 
 /// `500ms`, `10s`, `2m`, `1h`, as an argument of the command line.
