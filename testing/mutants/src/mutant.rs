@@ -83,7 +83,7 @@ impl Mutant {
         let name = self.package.strip_prefix("kubewire-").unwrap_or(&self.package);
         match name {
             "apiserver" | "conformance" => format!("testing/{name}"),
-            "leaderelection" | "events" | "controller" | "webhook" => format!("runtime/{name}"),
+            "leaderelection" | "events" | "controller" | "http-server" | "webhook" => format!("runtime/{name}"),
             _ => name.to_owned(),
         }
     }

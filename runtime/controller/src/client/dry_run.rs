@@ -58,10 +58,13 @@ async fn with_options(request: Request<Body>) -> Result<Request<Body>, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube_client::Api;
     use kube_client::api::{DeleteParams, Patch};
     use kubewire_apiserver::ApiServer;
+    use parking_lot::Mutex;
 
     use super::*;
 
@@ -85,5 +88,35 @@ mod tests {
         api.delete_collection(&DeleteParams::default(), &Default::default()).await.unwrap();
         assert_eq!(server.list("configmaps"), [kept]);
         assert!(api.delete("nope", &DeleteParams::default()).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_deletion_says_it_where_the_server_reads_it_in_its_options_if_it_has_some() {
+        let server = ApiServer::start().await;
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let sees = Arc::clone(&seen);
+        let client = intercept(&server.client(), move |request, client| {
+            let sees = Arc::clone(&sees);
+            async move {
+                let (head, body) = request.into_parts();
+                let body = body.collect_bytes().await?;
+                let options: Value = serde_json::from_slice(&body).unwrap_or_default();
+                sees.lock().push((head.uri.query().unwrap_or_default().contains("dryRun=All"), options));
+                client.send(Request::from_parts(head, Body::from(body))).await
+            }
+        });
+        let client = dry_run(&client);
+        let api: Api<ConfigMap> = Api::default_namespaced(client.clone());
+        let _ = api.delete("a", &DeleteParams::background()).await;
+        let _ = api.delete("a", &DeleteParams::default()).await;
+        let bare = Request::delete("/api/v1/namespaces/default/configmaps/a").body(Body::empty()).unwrap();
+        let _ = client.send(bare).await;
+        let seen = std::mem::take(&mut *seen.lock());
+        assert_eq!(seen.len(), 3);
+        assert!(seen.iter().all(|(in_query, _)| *in_query));
+        let options: Vec<_> = seen.into_iter().map(|(_, options)| options).collect();
+        assert_eq!(options[0], json!({"propagationPolicy": "Background", "dryRun": ["All"]}));
+        assert_eq!(options[1], json!({"dryRun": ["All"]}));
+        assert_eq!(options[2], Value::Null);
     }
 }

@@ -39,3 +39,40 @@ pub fn field_owner(client: &Client, manager: impl Into<String>) -> Client {
         async move { client.send(request).await }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube_client::Api;
+    use kube_client::api::{Patch, PatchParams};
+    use kubewire_apiserver::ApiServer;
+    use parking_lot::Mutex;
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn creations_updates_and_patches_name_it_but_where_they_name_one_and_nothing_else_does() {
+        let server = ApiServer::start().await;
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let sees = Arc::clone(&seen);
+        let client = intercept(&server.client(), move |request, client| {
+            let query = form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes()).into_owned();
+            let managers: Vec<_> = query.filter(|(name, _)| name == "fieldManager").map(|(_, value)| value).collect();
+            sees.lock().push(format!("{} {}", request.method(), managers.join(" ")));
+            async move { client.send(request).await }
+        });
+        let api: Api<ConfigMap> = Api::default_namespaced(field_owner(&client, "me"));
+        let config = serde_json::from_value(json!({"metadata": {"name": "a"}})).unwrap();
+        api.create(&Default::default(), &config).await.unwrap();
+        let config = api.get("a").await.unwrap();
+        api.replace("a", &Default::default(), &config).await.unwrap();
+        let patch = json!({"apiVersion": "v1", "kind": "ConfigMap", "immutable": true});
+        api.patch("a", &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
+        api.patch("a", &PatchParams::apply("other").force(), &Patch::Apply(&patch)).await.unwrap();
+        api.delete("a", &Default::default()).await.unwrap();
+        assert_eq!(*seen.lock(), ["POST me", "GET ", "PUT me", "PATCH me", "PATCH other", "DELETE "]);
+    }
+}

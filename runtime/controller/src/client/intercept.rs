@@ -57,3 +57,16 @@ where
     let service = service_fn(move |request| function(request, next.clone()));
     Client::new(service, client.default_namespace()).with_valid_until(*client.valid_until())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn it_has_the_namespace_of_the_client_that_it_is_made_of() {
+        let nothing = service_fn(|_: Request<Body>| async { Ok::<_, Error>(Response::new(Body::empty())) });
+        let client =
+            intercept(&Client::new(nothing, "shop"), |request, client| async move { client.send(request).await });
+        assert_eq!(client.default_namespace(), "shop");
+    }
+}

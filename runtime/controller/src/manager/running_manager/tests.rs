@@ -55,6 +55,20 @@ async fn idle_is_who_has_done_all_that_is_at_hand_and_is_not_what_comes_later() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_begins_something_within_the_quiet_time_is_not_idle_though_nothing_is_at_hand() {
+    let server = ApiServer::start().await;
+    let manager = Manager::new(server.client(), ManagerOptions::new());
+    let again = |_: Request, _: Attempt| async { Ok::<_, BoxError>(Outcome::RequeueAfter(Duration::from_millis(3))) };
+    let controller = Controller::new("again", again, crate::ControllerOptions::new());
+    controller.queue().add(Request::new("default", "a"), 0);
+    manager.add(controller).unwrap();
+    let running = manager.spawn(CancellationToken::new());
+    assert!(timeout(Duration::from_secs(60), manager.wait_idle(5 * QUIET)).await.is_err());
+    manager.wait_idle(QUIET).await.unwrap();
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn before_the_start_nobody_is_idle() {
     let (_server, manager, _) = slow().await;
     assert!(timeout(Duration::from_secs(60), manager.wait_idle(QUIET)).await.is_err());
@@ -76,9 +90,11 @@ async fn a_stop_a_token_or_nobody_who_holds_it_ends_it_in_order() {
     let (_server, manager, done) = slow().await;
     let stop = CancellationToken::new();
     let running = manager.spawn(stop.clone());
+    let joined = tokio::spawn(running.join());
     sleep(Duration::from_secs(1)).await;
+    assert!(!joined.is_finished() && !manager.groups().is_stopping(), "who waits for the end does not bring it about");
     stop.cancel();
-    running.join().await.unwrap();
+    joined.await.unwrap().unwrap();
     assert_eq!(done.load(Ordering::Relaxed), 1);
     // Dropped; the token that it was given stays as it is.
     let (server, manager, done) = slow().await;
