@@ -29,7 +29,7 @@ const PODS: &[u8] = include_bytes!("../../../listwatch/tests/it/protobuf/pods.pb
 /// Of a pod in protobuf: what `Brief` has of one in JSON.
 #[derive(Clone, PartialEq, prost::Message, Meta)]
 #[kubewire(resource = Pod)]
-struct Tags {
+pub(crate) struct Tags {
     #[prost(message, required, tag = "1")]
     metadata: messages::LabeledId,
     #[prost(message, optional, tag = "2")]
@@ -45,13 +45,13 @@ struct SpecTags {
 /// The metadata of a pod in protobuf.
 #[derive(Clone, PartialEq, prost::Message, Meta)]
 #[kubewire(resource = Pod)]
-struct MetadataMessage {
+pub(crate) struct MetadataMessage {
     #[prost(message, required, tag = "1")]
     metadata: messages::ObjectMeta,
 }
 
 /// A format, and bodies in it.
-trait Wire: Default {
+pub(crate) trait Wire: Default {
     const MEDIA_TYPE: &'static str;
     /// A pod as it stands in a list.
     fn item() -> Vec<u8>;
@@ -102,14 +102,14 @@ impl Wire for Protobuf {
 }
 
 /// A field of a message whose content has a length.
-fn field(number: u8, content: &[u8]) -> Vec<u8> {
+pub(crate) fn field(number: u8, content: &[u8]) -> Vec<u8> {
     let mut field = vec![number << 3 | 2];
     prost::encode_length_delimiter(content.len(), &mut field).unwrap();
     field.extend(content);
     field
 }
 
-fn envelope(kind: &str, raw: &[u8]) -> Vec<u8> {
+pub(crate) fn envelope(kind: &str, raw: &[u8]) -> Vec<u8> {
     let types = [field(1, b"v1"), field(2, kind.as_bytes())].concat();
     [&b"k8s\0"[..], &field(1, &types), &field(2, raw)].concat()
 }
@@ -187,21 +187,20 @@ fn of<O: Object + Clone + Decode<C>, C: Codec<O> + Wire>(name: &str) -> [f64; 3]
     counts
 }
 
-/// What is held already costs nothing in protobuf. In JSON it is the errors that serde_json makes where its reading ends
-/// early, whatever the object is.
+/// What is held already costs nothing.
 #[test]
 fn what_each_representation_allocates_for_an_object_on_its_way_in() {
-    assert_eq!(of::<Arc<Pod>, Json>("typed"), [551.0, 553.0, 4.0]);
-    assert_eq!(of::<Arc<DynamicObject>, Json>("dynamic"), [971.0, 971.0, 4.0]);
-    assert_eq!(of::<Arc<PartialObjectMeta<Pod>>, Json>("metadata-only"), [529.0, 529.0, 4.0]);
-    assert_eq!(of::<Arc<Brief>, Json>("a struct of one's own"), [3.0, 3.0, 4.0]);
-    assert_eq!(of::<Packed<Pod>, Json>("packed"), [2.0, 2.0, 4.0]);
+    assert_eq!(of::<Arc<Pod>, Json>("typed"), [551.0, 553.0, 0.0]);
+    assert_eq!(of::<Arc<DynamicObject>, Json>("dynamic"), [971.0, 971.0, 0.0]);
+    assert_eq!(of::<Arc<PartialObjectMeta<Pod>>, Json>("metadata-only"), [529.0, 529.0, 0.0]);
+    assert_eq!(of::<Arc<Brief>, Json>("a struct of one's own"), [3.0, 3.0, 0.0]);
+    assert_eq!(of::<Packed<Pod>, Json>("packed"), [2.0, 2.0, 0.0]);
     assert_eq!(of::<Arc<Pb<pb::Pod>>, Protobuf>("typed"), [180.0, 180.0, 0.0]);
     assert_eq!(of::<Arc<Tags>, Protobuf>("a message of one's own"), [27.0, 27.0, 0.0]);
     assert_eq!(of::<Arc<MetadataMessage>, Protobuf>("the metadata"), [49.0, 49.0, 0.0]);
     assert_eq!(of::<Packed<Pod>, Protobuf>("packed"), [1.0, 1.0, 0.0]);
     // The list of the first objects grows by doubling.
-    assert_eq!(of::<Zipped<Pod>, Json>("zipped").map(f64::floor), [4.0, 4.0, 4.0]);
+    assert_eq!(of::<Zipped<Pod>, Json>("zipped").map(f64::floor), [4.0, 4.0, 0.0]);
     assert_eq!(of::<Zipped<Pod>, Protobuf>("zipped").map(f64::floor), [3.0, 3.0, 0.0]);
 }
 

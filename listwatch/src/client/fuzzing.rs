@@ -14,7 +14,7 @@ use crate::client::list_head::read_head;
 use crate::client::list_splitter::ListSplitter;
 use crate::client::query::{self, Selectors, list_query, watch_query};
 use crate::client::shaped::Types;
-use crate::client::{protobuf, retry_after, status, watch_line};
+use crate::client::{peek, protobuf, retry_after, status, watch_line};
 use crate::{ListMeta, ListOptions, RequestError, WatchEvent, WatchOptions};
 
 /// What a splitter makes of a body that comes in these chunks, up to its end or the first error.
@@ -52,6 +52,11 @@ pub fn split_list(chunks: &[&[u8]], item_len_max: usize) -> (Vec<Vec<u8>>, Resul
         return (items, Err(error));
     }
     (items, splitter.finish().map_err(|error| error.to_string()))
+}
+
+/// Which state of which object an item of a list is, without decoding it: namespace, name, uid and version.
+pub fn state(item: &[u8]) -> Option<[&str; 4]> {
+    peek::peek_json(item).map(|id| [id.namespace, id.name, id.uid, id.resource_version])
 }
 
 /// What the head of a list says.

@@ -1,20 +1,42 @@
 //! PURE. Which state of which object an item is, from its bytes, without decoding it.
 
-use std::fmt;
-
 use kubewire_indexer::Id;
-use serde::Deserializer;
-use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
 
-/// Key, uid and version of an object in JSON. `None` where they are not there, or written with escapes: then it is to be
-/// decoded.
+use crate::client::json::plain_len;
+use crate::client::value_scan::ValueScan;
+
+/// Key, uid and version of an object in JSON. `None` where they are not there, or not written plainly (with escapes, or
+/// as null): then it is to be decoded.
 ///
-/// Nothing is read beyond what is asked for. As API servers write built-in objects, these are the first few hundred
-/// bytes; what follows is not even checked to be JSON.
+/// Nothing is read beyond what is asked for, nor allocated. As API servers write built-in objects, these are the first few
+/// hundred bytes; what follows is not even checked to be JSON, and a second `metadata` in it is not seen.
 pub(crate) fn peek_json(object: &[u8]) -> Option<Id<'_>> {
+    let mut members = Members::of(object)?;
+    while members.goes_on()? {
+        match members.key()? {
+            "metadata" => return peek_metadata(members.rest),
+            _ => members.skip_value()?,
+        }
+    }
+    None
+}
+
+fn peek_metadata(metadata: &[u8]) -> Option<Id<'_>> {
+    let mut members = Members::of(metadata)?;
     let mut found = Found::default();
-    // An error says no more than that the reading ended early.
-    let _ = ObjectSeed(&mut found).deserialize(&mut serde_json::Deserializer::from_slice(object));
+    while !found.is_complete() && members.goes_on()? {
+        let part = match members.key()? {
+            "namespace" => &mut found.namespace,
+            "name" => &mut found.name,
+            "uid" => &mut found.uid,
+            "resourceVersion" => &mut found.resource_version,
+            _ => {
+                members.skip_value()?;
+                continue;
+            }
+        };
+        *part = members.text()?;
+    }
     found.id()
 }
 
@@ -40,76 +62,59 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The object: what lies behind its metadata is not read.
-struct ObjectSeed<'s, 'de>(&'s mut Found<'de>);
-
-/// Its metadata, until all is found.
-struct MetadataSeed<'s, 'de>(&'s mut Found<'de>);
-
-/// Ends the reading.
-fn enough<E: Error>() -> E {
-    E::custom("")
+/// The members of a JSON object, one after the other. `None` of all that follows is that it cannot be read on.
+///
+/// Of a value that is passed over only brackets and quotes are looked at.
+struct Members<'a> {
+    rest: &'a [u8],
+    first: bool,
 }
 
-macro_rules! seed_of_map {
-    ($seed:ident) => {
-        impl<'de> DeserializeSeed<'de> for $seed<'_, 'de> {
-            type Value = ();
-
-            fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-                deserializer.deserialize_map(self)
-            }
-        }
-    };
-}
-
-seed_of_map!(ObjectSeed);
-seed_of_map!(MetadataSeed);
-
-impl<'de> Visitor<'de> for ObjectSeed<'_, 'de> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+impl<'a> Members<'a> {
+    fn of(object: &'a [u8]) -> Option<Self> {
+        let mut members = Self { rest: object, first: true };
+        members.take(b'{')?;
+        Some(members)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<&str>()? {
-            if key == "metadata" {
-                map.next_value_seed(MetadataSeed(self.0))?;
-                return Err(enough());
-            }
-            map.next_value::<IgnoredAny>()?;
+    /// Whether there is one more.
+    fn goes_on(&mut self) -> Option<bool> {
+        if self.take(b'}').is_some() {
+            return Some(false);
         }
-        Ok(())
-    }
-}
-
-impl<'de> Visitor<'de> for MetadataSeed<'_, 'de> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("metadata")
+        if !std::mem::take(&mut self.first) {
+            self.take(b',')?;
+        }
+        Some(true)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<&str>()? {
-            let part = match key {
-                "namespace" => &mut self.0.namespace,
-                "name" => &mut self.0.name,
-                "uid" => &mut self.0.uid,
-                "resourceVersion" => &mut self.0.resource_version,
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-            };
-            *part = map.next_value()?;
-            if self.0.is_complete() {
-                return Err(enough());
-            }
-        }
-        Ok(())
+    /// The key of the next one.
+    fn key(&mut self) -> Option<&'a str> {
+        let key = self.text()?;
+        self.take(b':')?;
+        Some(key)
+    }
+
+    /// Takes a text without escapes.
+    fn text(&mut self) -> Option<&'a str> {
+        self.take(b'"')?;
+        let (text, rest) = self.rest.split_at(plain_len(self.rest));
+        self.rest = rest.strip_prefix(b"\"")?;
+        str::from_utf8(text).ok()
+    }
+
+    /// Passes over a value.
+    fn skip_value(&mut self) -> Option<()> {
+        self.rest = self.rest.trim_ascii_start();
+        let len = ValueScan::begin(*self.rest.first()?)?.scan(self.rest)?;
+        self.rest = &self.rest[len..];
+        Some(())
+    }
+
+    /// Takes this byte, and blanks before it.
+    fn take(&mut self, byte: u8) -> Option<()> {
+        self.rest = self.rest.trim_ascii_start().strip_prefix(&[byte])?;
+        Some(())
     }
 }
 
@@ -146,9 +151,22 @@ mod tests {
             r#"{"metadata":{"namespace":"n","uid":"u","resourceVersion":"7"}}"#,
             r#"{"metadata":{"name":"\u0078","namespace":"n","uid":"u","resourceVersion":"7"}}"#,
             r#"{"metadata":{"name":"x","namespace":"n","uid":7,"resourceVersion":"7"}}"#,
+            r#"{"metadata":{"name":"x","namespace":null,"uid":"u","resourceVersion":"7"}}"#,
+            r#"{"metadata":{"name":"x","n\u0061mespace":"n","uid":"u","resourceVersion":"7"}}"#,
+            r#"{"met\u0061data":{},"metadata":{"name":"x","namespace":"n","uid":"u","resourceVersion":"7"}}"#,
+            r#"{"metadata":{"name":"x","uid":"u","resourceVersion":"7""#,
+            r#"{"metadata":{"name":"x","uid":"u","resourceVersion":"7","labels":}}"#,
+            r#"{"metadata":{"name":"x","uid":"u","resourceVersion":"7",}}"#,
+            r#"{"metadata":{"name":"x" "uid":"u","resourceVersion":"7"}}"#,
+            r#"{"metadata":{,"name":"x","uid":"u","resourceVersion":"7"}}"#,
             r#"{"spec":{"metadata":{"name":"x","namespace":"n","uid":"u","resourceVersion":"7"}}}"#,
         ] {
             assert_eq!(peek_json(object.as_bytes()), None, "{object}");
+        }
+        for part in [&b"\xff"[..], b"x\x01", b"x\n"] {
+            let object =
+                [b"{\"metadata\":{\"name\":\"", part, b"\",\"uid\":\"u\",\"resourceVersion\":\"7\"}}"].concat();
+            assert_eq!(peek_json(&object), None, "{part:?}");
         }
     }
 }

@@ -26,6 +26,7 @@ mod pieces;
 pub mod protobuf;
 pub mod query;
 pub mod selectors;
+pub mod states;
 pub mod store;
 pub mod watch_lines;
 pub mod zipped;
@@ -63,7 +64,7 @@ fn run<'a, I: Arbitrary<'a>>(bytes: &'a [u8], check: impl FnOnce(I)) {
 }
 
 /// All of them.
-pub const ALL: [Property; 11] = [
+pub const ALL: [Property; 12] = [
     Property { name: "answers", run: |bytes| run(bytes, answers::check) },
     Property { name: "delta_fifo", run: |bytes| run(bytes, delta_fifo::check) },
     Property { name: "keys", run: |bytes| run(bytes, keys::check) },
@@ -72,6 +73,7 @@ pub const ALL: [Property; 11] = [
     Property { name: "protobuf", run: |bytes| run(bytes, protobuf::check) },
     Property { name: "query", run: |bytes| run(bytes, query::check) },
     Property { name: "selectors", run: |bytes| run(bytes, selectors::check) },
+    Property { name: "states", run: |bytes| run(bytes, states::check) },
     Property { name: "store", run: |bytes| run(bytes, store::check) },
     Property { name: "watch_lines", run: |bytes| run(bytes, watch_lines::check) },
     Property { name: "zipped", run: |bytes| run(bytes, zipped::check) },

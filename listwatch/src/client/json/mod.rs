@@ -14,3 +14,4 @@ mod token;
 
 pub(crate) use reader::Reader;
 pub(crate) use span::Span;
+pub(crate) use token::plain_len;

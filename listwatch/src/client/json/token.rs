@@ -5,7 +5,7 @@ use wide::u8x16;
 /// How many bytes there are before the next quote, backslash or control character; sixteen at a time, which is more than
 /// most strings have: a loop over shorter pieces ends where no processor foresees it.
 #[inline]
-pub(super) fn plain_len(bytes: &[u8]) -> usize {
+pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     const PART_LEN: usize = 16;
     let (parts, rest) = bytes.as_chunks::<PART_LEN>();
     for (index, bytes) in parts.iter().enumerate() {

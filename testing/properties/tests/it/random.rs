@@ -1,9 +1,11 @@
 //! Each property, for random inputs of the right shape and for random bytes.
 
-use kubewire_properties::{ALL, answers, keys, list_splitter, paths, protobuf, query, selectors, watch_lines, zipped};
+use kubewire_properties::{
+    ALL, answers, keys, list_splitter, paths, protobuf, query, selectors, states, watch_lines, zipped,
+};
 use proptest::prelude::*;
 
-use crate::shapes::{cuts, failure_body, list_body, name, protobuf_body, selector, time, watch_body};
+use crate::shapes::{cuts, failure_body, item, list_body, name, protobuf_body, selector, time, watch_body};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
@@ -11,6 +13,11 @@ proptest! {
     #[test]
     fn a_list_is_the_same_however_it_is_cut_and_what_serde_reads(cuts in cuts(), body in list_body()) {
         list_splitter::check((cuts, &body));
+    }
+
+    #[test]
+    fn an_item_says_its_state_as_serde_json_reads_it(cut in 0..300_u16, item in item()) {
+        states::check((cut, &item));
     }
 
     #[test]

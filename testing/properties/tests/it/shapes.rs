@@ -67,6 +67,23 @@ pub(crate) fn list_body() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
+/// An item of a list: an object that says its state, somehow.
+pub(crate) fn item() -> impl Strategy<Value = Vec<u8>> {
+    let keys: &[&str] =
+        &["namespace", "name", "uid", "resourceVersion", "labels", "metadata", r"n\u0061me", r#"a\""#, "é", ""];
+    let texts: &[&str] =
+        &[r#""x""#, r#""""#, r#""7""#, r#""\u0078""#, r#""a\"b""#, r#""é""#, "null", "7", "\n \"y\" ", "\"\x01\""];
+    let value = prop_oneof![4 => select(texts).prop_map(str::to_owned), 1 => json()];
+    let member = (select(keys), value).prop_map(|(key, value)| format!("\"{key}\": {value}"));
+    let whole = Just(r#""name":"x","uid":"u","resourceVersion":"7""#.to_owned());
+    let members = prop::collection::vec(prop_oneof![3 => member, 1 => whole], 0..8);
+    let metadata = members.prop_map(|members| format!("{{{}}}", members.join(" ,")));
+    let names: &[&str] = &["metadata", "metadata", "metadata", "spec", r"met\u0061data", "kind"];
+    let value = prop_oneof![3 => metadata, 1 => json()];
+    let member = (select(names), value).prop_map(|(name, value)| format!("\"{name}\":{value}"));
+    spoilt(prop::collection::vec(member, 0..4).prop_map(|members| format!("{{{}}}", members.join(","))))
+}
+
 /// The body of a watch: lines of events and of what is none.
 pub(crate) fn watch_body() -> impl Strategy<Value = Vec<u8>> {
     let kinds: &[&str] = &["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", "added", "\\u0041DDED", ""];
