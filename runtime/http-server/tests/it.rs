@@ -145,6 +145,15 @@ async fn what_is_open_is_given_up_a_minute_after_the_stop_or_by_the_cancellation
     }
 }
 
+/// In virtual time, from now on.
+async fn stops_within_a_second(it: Running) {
+    tokio::time::pause();
+    let before = tokio::time::Instant::now();
+    it.stop.cancel();
+    it.task.await.unwrap().unwrap();
+    assert!(before.elapsed().as_secs() <= 1, "{:?}", before.elapsed());
+}
+
 /// With controller-runtime's 32 s for a head it would outlast a grace period of 30 s.
 #[tokio::test]
 async fn a_client_that_never_ends_its_request_holds_up_a_stop_for_a_second() {
@@ -153,11 +162,7 @@ async fn a_client_that_never_ends_its_request_holds_up_a_stop_for_a_second() {
     half.write_all(b"GET / HTTP/1.1\r\nhost: lo").await.unwrap();
     // It was accepted before this one.
     assert_eq!(get(it.address, "/").await, "HTTP/1.1 200 OK");
-    tokio::time::pause();
-    let before = tokio::time::Instant::now();
-    it.stop.cancel();
-    it.task.await.unwrap().unwrap();
-    assert!(before.elapsed().as_secs() <= 1, "{:?}", before.elapsed());
+    stops_within_a_second(it).await;
 }
 
 /// So does one that is half-way through its handshake, or says nothing at all.
@@ -168,11 +173,7 @@ async fn a_client_that_never_shakes_hands_does_not_hold_up_a_stop() {
     let _silent = TcpStream::connect(it.address).await.unwrap();
     // It was accepted before this one.
     drop(trust.connect(it.address, &[]).await);
-    tokio::time::pause();
-    let before = tokio::time::Instant::now();
-    it.stop.cancel();
-    it.task.await.unwrap().unwrap();
-    assert!(before.elapsed().as_secs() <= 1, "{:?}", before.elapsed());
+    stops_within_a_second(it).await;
 }
 
 /// Else 256 of them, such as scrapes of a Prometheus that was cut off, would take all places for ever.
