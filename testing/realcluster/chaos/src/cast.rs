@@ -12,9 +12,6 @@ use crate::dice::Dice;
 use crate::follower::{Follow, Follower, Manner};
 use crate::rights::Rights;
 
-/// The name of one that begins in an outage.
-pub(crate) const NEWCOMER: &str = "newcomer";
-
 type Metadata = Arc<PartialObjectMeta<Pod>>;
 
 /// Several representations, both ways to list, all orders of delivery; and one with nothing but defaults.
@@ -36,7 +33,8 @@ pub(crate) fn all(rights: &Rights, dice: &mut Dice, sabotage: bool) -> anyhow::R
 
 /// One that begins when there is nothing to begin with.
 pub(crate) fn newcomer(rights: &Rights, dice: &mut Dice) -> anyhow::Result<Box<dyn Follow>> {
-    let manner = Manner { name: NEWCOMER, delivery: Delivery::PerKey, streams: true, is_patient: false, leaks: false };
+    let manner =
+        Manner { name: "newcomer", delivery: Delivery::PerKey, streams: true, is_patient: false, leaks: false };
     follow::<Packed<Pod>>(rights, manner, dice)
 }
 

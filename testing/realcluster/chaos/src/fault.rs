@@ -11,7 +11,7 @@ use crate::cast;
 use crate::follower::Follow;
 use crate::footprint::{MIB, heap};
 use crate::servers::Server;
-use crate::stage::{Outage, Stage, until};
+use crate::stage::{Outage, Stage, trouble, until};
 use crate::writers::{Churn, churn};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,19 @@ impl Fault {
         Self::RightsTaken,
         Self::TokenRevoked,
     ];
+
+    /// Those that leave a server behind which works in another way than by default.
+    const CHANGE_THE_SERVER: [Self; 4] =
+        [Self::ShortRequests, Self::NoWatchList, Self::SmallWatchCache, Self::NoWatchCacheAndCompaction];
+
+    /// Those that kube-apiserver outlives, and with it the way in which it works.
+    const LEAVE_THE_SERVER: [Self; 6] =
+        [Self::KillEtcd, Self::StopApiserver, Self::StopEtcd, Self::Compaction, Self::RightsTaken, Self::TokenRevoked];
+
+    /// Each kind of server, and everything that can happen to it.
+    pub(crate) fn each_on_each_server() -> Vec<Self> {
+        Self::CHANGE_THE_SERVER.iter().flat_map(|server| [&[*server], &Self::LEAVE_THE_SERVER[..]].concat()).collect()
+    }
 
     /// Makes it, waits until it is seen where it must be, and takes it back. Gives back what there is to tell.
     pub(crate) async fn make(self, stage: &mut Stage) -> anyhow::Result<String> {
@@ -131,26 +144,34 @@ async fn kill_apiserver(stage: &mut Stage) -> anyhow::Result<String> {
     Ok(told)
 }
 
-/// An informer that begins in the outage; it is the last of the followers, and leaves when all is well again.
-async fn newcomer(stage: &mut Stage) -> anyhow::Result<()> {
+/// An informer that begins in the outage; it is the last of the followers, and leaves when all is well again. A list
+/// that is streamed needs etcd, so it must say that its requests fail; from a server that does not stream it gets one out
+/// of the watch cache, maybe. Gives back which it was.
+async fn newcomer(stage: &mut Stage) -> anyhow::Result<String> {
     let newcomer = cast::newcomer(&stage.rights, &mut stage.dice)?;
-    stage.followers.push(newcomer);
     let outage = stage.begin_outage();
-    stage.until_seen(&outage, ETCD_AWAY, |follower| follower.name() == cast::NEWCOMER).await
+    let mut outcome = None;
+    until("one that began in the outage to say so", || {
+        outcome = newcomer_outcome(&outage, &*newcomer);
+        outcome.is_none().then(|| trouble(&*newcomer))
+    })
+    .await?;
+    stage.followers.push(newcomer);
+    Ok(format!("one that began in it {}", outcome.unwrap_or_default()))
 }
 
-fn newcomer_said(stage: &Stage) -> String {
-    let status = stage.followers.last().map(|newcomer| newcomer.status());
-    let class = status.as_ref().and_then(|status| status.last_error()).map(|last| last.error.class().to_string());
-    format!("one that began in it said {}", class.unwrap_or_default())
+fn newcomer_outcome(outage: &Outage, newcomer: &dyn Follow) -> Option<String> {
+    let status = newcomer.status();
+    let listed = status.synced && status.reflector.restarts_by(RestartCause::FallBackToList) > 0;
+    let failed = outage.failure(newcomer, ETCD_AWAY).map(|class| format!("said {class}"));
+    failed.or_else(|| listed.then(|| "got a list out of the watch cache".to_owned()))
 }
 
 async fn kill_etcd(stage: &mut Stage) -> anyhow::Result<String> {
     stage.servers.kill(Server::Etcd).await?;
     let outage = stage.begin_outage();
-    newcomer(stage).await?;
+    let seen = newcomer(stage).await?;
     tokio::time::sleep(stage.dice.up_to(stage.form.pause)).await;
-    let seen = newcomer_said(stage);
     let told = account(stage, &outage, &seen)?;
     stage.servers.up("").await?;
     Ok(told)
@@ -171,9 +192,8 @@ async fn stop_apiserver(stage: &mut Stage) -> anyhow::Result<String> {
 async fn stop_etcd(stage: &mut Stage) -> anyhow::Result<String> {
     stage.servers.stop(Server::Etcd)?;
     let outage = stage.begin_outage();
-    newcomer(stage).await?;
+    let seen = newcomer(stage).await?;
     tokio::time::sleep(stage.form.stop.saturating_sub(outage.since.elapsed())).await;
-    let seen = newcomer_said(stage);
     let told = account(stage, &outage, &seen)?;
     stage.servers.resume(Server::Etcd)?;
     Ok(told)

@@ -49,6 +49,9 @@ struct Args {
     /// Decides the order of the faults, how long they last and what is written. Default: the time.
     #[arg(long)]
     seed: Option<u64>,
+    /// Every fault on every kind of server, in place of each fault once.
+    #[arg(long)]
+    each: bool,
     /// How many pods to churn, in place of what the form says.
     #[arg(long)]
     pods: Option<u64>,
@@ -88,8 +91,10 @@ fn main() -> ExitCode {
 async fn run(args: &Args, form: Form, seed: u64) -> anyhow::Result<String> {
     let begin = Instant::now();
     let mut dice = Dice::new(seed);
-    let mut faults = Fault::SHUFFLED.to_vec();
-    dice.shuffle(&mut faults);
+    let mut faults = if args.each { Fault::each_on_each_server() } else { Fault::SHUFFLED.to_vec() };
+    if !args.each {
+        dice.shuffle(&mut faults);
+    }
     faults.push(Fault::Churn);
 
     let servers = Servers::new(&args.run_dir, &mut dice)?;

@@ -38,6 +38,15 @@ pub(crate) struct Outage {
     requests: Vec<u64>,
 }
 
+impl Outage {
+    /// The last failure that its status tells, where that is of the outage and of these classes.
+    pub(crate) fn failure(&self, follower: &dyn Follow, wanted: &[ErrorClass]) -> Option<ErrorClass> {
+        let status = follower.status();
+        let last = status.last_error().filter(|last| last.at >= self.since)?;
+        Some(last.error.class()).filter(|class| wanted.contains(class))
+    }
+}
+
 /// How often lists and watches were over, by cause, over all followers.
 pub(crate) type Causes = BTreeMap<String, u64>;
 
@@ -85,10 +94,7 @@ impl Stage {
         let mut left: Vec<_> = self.quick().filter(|follower| concerns(*follower)).collect();
         ensure!(!left.is_empty(), "the outage concerns nobody");
         until(&format!("the status to say {wanted:?}"), || {
-            left.retain(|follower| {
-                let status = follower.status();
-                !status.last_error().is_some_and(|last| last.at >= outage.since && wanted.contains(&last.error.class()))
-            });
+            left.retain(|follower| outage.failure(*follower, wanted).is_none());
             let tell = |follower: &&dyn Follow| format!("{}: {}", follower.name(), trouble(*follower));
             (!left.is_empty()).then(|| left.iter().map(tell).collect::<Vec<_>>().join("; "))
         })
