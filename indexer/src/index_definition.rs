@@ -21,14 +21,14 @@ impl<K: Clone, V> Definition<K, V> {
     }
 
     /// Computes the values of an entry. Where the function fails or panics there are none, and the failure is
-    /// recorded. To be called without the store's lock.
+    /// recorded. To be called without the store's lock. Does not panic.
     pub(crate) fn prepare(&self, key: &K, value: &V, prepared: &mut Prepared) {
         match self.call(value, prepared) {
             Ok(()) => prepared.accept(),
             Err(error) => {
                 prepared.refuse();
-                // Printing a user's error is user code as well.
-                let message = catch_unwind(AssertUnwindSafe(|| error.to_string()));
+                // Printing a user's error is user code as well, and so is dropping it.
+                let message = catch_unwind(AssertUnwindSafe(move || error.to_string()));
                 self.record(key, message.unwrap_or_else(|_| "its error cannot be printed".to_owned()));
             }
         }
@@ -45,19 +45,29 @@ impl<K: Clone, V> Definition<K, V> {
     }
 
     fn record(&self, key: &K, message: String) {
-        let mut failure = IndexFailure { index: self.name.clone(), count: 1, key: key.clone(), message };
-        let old = {
+        // A key that cannot be cloned leaves its predecessor's in the record.
+        let key = catch_unwind(AssertUnwindSafe(|| key.clone())).ok();
+        let (count, old) = {
             let mut last = self.failure.lock();
-            failure.count += last.as_ref().map_or(0, |last| last.count);
-            last.replace(failure.clone())
+            let count = 1 + last.as_ref().map_or(0, |last| last.count);
+            match (key, last.as_mut()) {
+                (Some(key), _) => {
+                    let failure = IndexFailure { index: self.name.clone(), count, key, message: message.clone() };
+                    (count, last.replace(failure))
+                }
+                (None, last) => {
+                    last.into_iter().for_each(|last| last.count = count);
+                    (count, None)
+                }
+            }
         };
-        drop(old);
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(old)));
         // A function that fails for each of 100,000 objects writes 17 lines, not 100,000.
-        if failure.count.is_power_of_two() {
+        if count.is_power_of_two() {
             tracing::error!(
                 index = &*self.name,
-                failures = failure.count,
-                error = failure.message,
+                failures = count,
+                error = message,
                 "an index function fails: the object is kept and has no values in this index"
             );
         }

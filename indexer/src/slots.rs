@@ -17,7 +17,7 @@ const NODE_LEN: usize = 128;
 /// The number of a slot. An index remembers entries by it: four bytes, no hash, no key.
 pub(crate) type SlotId = u32;
 
-type Chunk<K, V> = [Option<(K, V)>; CHUNK_LEN];
+pub(crate) type Chunk<K, V> = [Option<(K, V)>; CHUNK_LEN];
 type Node<K, V> = ArrayVec<Arc<Chunk<K, V>>, NODE_LEN>;
 
 /// Numbered slots. Invariants, checked by [`validate`](Self::validate):
@@ -69,7 +69,32 @@ impl<K, V> Slots<K, V> {
     }
 }
 
+/// Chunks that were copied because a snapshot held them. A snapshot that was let go meanwhile leaves the last handle here,
+/// so that they are to be dropped without the lock.
+pub(crate) type Copied<K, V> = Vec<Arc<Chunk<K, V>>>;
+
 impl<K: Clone, V: Clone> Slots<K, V> {
+    /// Makes a slot writable without user code. All copies are made here: where one panics nothing has changed.
+    pub(crate) fn own(&mut self, slot: SlotId, copied: &mut Copied<K, V>) {
+        let (node, chunk, _) = place(slot);
+        // Of the chunks only references are counted. A count of one stays: whoever could raise it has to hold this.
+        let chunk = &mut Arc::make_mut(&mut self.nodes[node])[chunk];
+        if Arc::strong_count(chunk) > 1 {
+            let copy = Arc::new((**chunk).clone());
+            copied.push(std::mem::replace(chunk, copy));
+        }
+    }
+
+    /// Makes so many inserts possible without user code, as [`own`](Self::own) does for one slot.
+    pub(crate) fn reserve(&mut self, count: usize, copied: &mut Copied<K, V>) {
+        while self.free.len() < count {
+            self.grow();
+        }
+        for at in self.free.len() - count..self.free.len() {
+            self.own(self.free[at], copied);
+        }
+    }
+
     /// Puts an entry into a free slot.
     pub(crate) fn insert(&mut self, key: K, value: V) -> SlotId {
         if self.free.is_empty() {

@@ -1,18 +1,19 @@
 //! PURE. The entries of a store, their indices, and the version that the store saw last.
 //!
 //! No user function is called here: index values come in computed ([`Prepared`]), and what a write replaces goes
-//! out, so that the shell drops it without the lock.
+//! out, so that the shell drops it without the lock. `Eq` and `Clone` of keys and values are called by
+//! [`find_to_write`](State::find_to_write) and [`reserve`](State::reserve), before anything changes: where they panic,
+//! nothing has.
 
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
-use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, Equivalent, HashTable};
 
 use crate::index_definition::Definition;
 use crate::index_table::IndexTable;
 use crate::prepared::Prepared;
-use crate::slots::{SlotId, Slots, Snapshot};
+use crate::slots::{Copied, SlotId, Slots, Snapshot};
 use crate::version::Version;
 
 /// What a store holds. Invariants, checked by [`validate`](Self::validate):
@@ -132,33 +133,50 @@ impl<K: Eq + Hash, V> State<K, V> {
 pub(crate) type Replaced<K, V> = (Option<K>, Option<V>);
 
 impl<K: Clone + Eq + Hash, V: Clone> State<K, V> {
-    /// Adds or replaces an entry and files it under the values of this row.
-    pub(crate) fn put(&mut self, hash: u64, key: K, value: V, row: Row<'_>) -> Replaced<K, V> {
-        let Self { slots, lookup, .. } = self;
-        let hash = narrow(hash);
-        let (slot, replaced) = match lookup.entry(widen(hash), is_under(slots, hash, &key), |found| widen(found.hash)) {
-            Entry::Occupied(found) => {
-                let slot = found.get().slot;
-                (slot, (Some(key), slots.replace_value(slot, value)))
-            }
-            Entry::Vacant(vacant) => {
-                let slot = slots.insert(key, value);
-                vacant.insert(Found { hash, slot });
+    /// The slot of this key, ready to be written to.
+    pub(crate) fn find_to_write<Q>(&mut self, hash: u64, key: &Q, copied: &mut Copied<K, V>) -> Option<SlotId>
+    where
+        Q: Equivalent<K> + ?Sized,
+    {
+        let slot = self.find(hash, key)?;
+        self.slots.own(slot, copied);
+        Some(slot)
+    }
+
+    /// Makes ready for so many new entries.
+    pub(crate) fn reserve(&mut self, count: usize, copied: &mut Copied<K, V>) {
+        self.slots.reserve(count, copied);
+    }
+
+    /// Replaces the entry at this slot, which [`find_to_write`](Self::find_to_write) has found, or adds one where there is
+    /// none, and files it under the values of this row. Says where it is.
+    pub(crate) fn put(
+        &mut self,
+        at: Option<SlotId>,
+        hash: u64,
+        key: K,
+        value: V,
+        row: Row<'_>,
+    ) -> (SlotId, Replaced<K, V>) {
+        let (slot, replaced) = match at {
+            Some(slot) => (slot, (Some(key), self.slots.replace_value(slot, value))),
+            None => {
+                let (hash, slot) = (narrow(hash), self.slots.insert(key, value));
+                self.lookup.insert_unique(widen(hash), Found { hash, slot }, |found| widen(found.hash));
                 (slot, (None, None))
             }
         };
         for (at, table) in self.tables.iter_mut().enumerate() {
             table.index.file(slot, row.get(at));
         }
-        replaced
+        (slot, replaced)
     }
 
-    /// Removes an entry.
-    pub(crate) fn remove<Q: Equivalent<K> + ?Sized>(&mut self, hash: u64, key: &Q) -> Replaced<K, V> {
-        let Self { slots, lookup, .. } = self;
-        let hash = narrow(hash);
-        let Ok(found) = lookup.find_entry(widen(hash), is_under(slots, hash, key)) else { return (None, None) };
-        let (Found { slot, .. }, _) = found.remove();
+    /// Removes the entry at this slot, which [`find_to_write`](Self::find_to_write) has found by this hash.
+    pub(crate) fn remove(&mut self, slot: SlotId, hash: u64) -> Replaced<K, V> {
+        if let Ok(found) = self.lookup.find_entry(widen(narrow(hash)), |found| found.slot == slot) {
+            found.remove();
+        }
         self.tables.iter_mut().for_each(|table| table.index.unfile(slot));
         let (key, value) = self.slots.remove(slot).unzip();
         if self.slots.len() == 0 {

@@ -47,7 +47,10 @@ use crate::{IndexConflict, IndexError, IndexFailure, Indexers, List, UnknownInde
 ///
 /// One readers-writer lock covers all content. It is held for a look-up, for cloning what a look-up found, and
 /// for the commit of a write; never while an index function runs, while a list is walked, or while replaced
-/// values are dropped. `Eq`, `Hash` and `Clone` of keys and `Clone` of values run under it, and must not panic.
+/// values are dropped. `Eq`, `Hash` and `Clone` of keys and `Clone` of values run under it, and must not use the store.
+///
+/// Where one of them panics, in a write, nothing was written and the store is as it was: they run before anything changes.
+/// A panic of a `Drop` comes after the write.
 ///
 /// An entry costs about 18 bytes beside its key and value, and 20 to 40 bytes in each index in which it has one
 /// value.

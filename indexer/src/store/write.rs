@@ -1,4 +1,7 @@
-//! Writes: index values are computed first, without the lock, and then everything is committed in one step.
+//! Writes: index values are computed first, without the lock. Under it the places are found, which calls `Eq` and `Clone`
+//! of keys and values, and only then everything is committed in one step, without user code: a panic leaves all as it was.
+//!
+//! What is a user's is owned outside of the lock's guard, so that a panic drops it without the lock.
 
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
@@ -7,6 +10,7 @@ use hashbrown::Equivalent;
 use smallvec::SmallVec;
 
 use crate::prepared::Prepared;
+use crate::slots::{Copied, SlotId};
 use crate::state::{Definitions, Row, State};
 use crate::version::Version;
 use crate::{Store, Write};
@@ -15,21 +19,25 @@ use crate::{Store, Write};
 const FEW: usize = 2;
 
 pub(crate) type Writes<K, V> = SmallVec<[Write<K, V>; FEW]>;
+type Hashes = SmallVec<[u64; FEW]>;
 
 impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     pub(crate) fn put(&self, key: K, value: V, version: Option<Version>) -> Option<V> {
         let hash = self.inner.hasher.hash_one(&key);
         let mut prepared = Prepared::reused();
         let mut definitions = self.definitions();
+        let mut copied = Copied::new();
         loop {
             prepare(&definitions, &key, &value, &mut prepared);
             let mut state = self.inner.state.write();
             if state.definitions().len() == definitions.len() {
+                let at = state.find_to_write(hash, &key, &mut copied);
+                state.reserve(at.is_none().into(), &mut copied);
                 let old_version = version.map(|version| state.set_version(version));
                 let row = Row { prepared: &prepared, row: 0, width: definitions.len() };
-                let (old_key, old_value) = state.put(hash, key, value, row);
+                let (_, (old_key, old_value)) = state.put(at, hash, key, value, row);
                 drop(state);
-                drop((old_key, old_version));
+                drop((old_key, old_version, copied));
                 prepared.give_back();
                 return old_value;
             }
@@ -45,11 +53,13 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         Q: Equivalent<K> + Hash + ?Sized,
     {
         let hash = self.inner.hasher.hash_one(key);
+        let mut copied = Copied::new();
         let mut state = self.inner.state.write();
+        let at = state.find_to_write(hash, key, &mut copied);
         let old_version = version.map(|version| state.set_version(version));
-        let (old_key, old_value) = state.remove(hash, key);
+        let (old_key, old_value) = at.map(|slot| state.remove(slot, hash)).unwrap_or_default();
         drop(state);
-        drop((old_key, old_version));
+        drop((old_key, old_version, copied));
         old_value
     }
 
@@ -59,16 +69,21 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         Q: Equivalent<K> + Hash + ?Sized,
     {
         let hash = self.inner.hasher.hash_one(key);
+        let mut copied = Copied::new();
         let mut state = self.inner.state.write();
-        let removed = state.get(hash, key).is_some_and(|(_, value)| expected(value)).then(|| state.remove(hash, key));
+        let is_expected = state.get(hash, key).is_some_and(|(_, value)| expected(value));
+        let at = if is_expected { state.find_to_write(hash, key, &mut copied) } else { None };
+        let removed = at.map(|slot| state.remove(slot, hash));
         drop(state);
-        drop(removed);
+        drop((removed, copied));
     }
 
     pub(crate) fn write(&self, writes: Writes<K, V>, version: Option<Version>) -> Vec<Option<V>> {
-        let hashes: SmallVec<[u64; FEW]> = writes.iter().map(|write| self.inner.hasher.hash_one(write.key())).collect();
+        let hashes: Hashes = writes.iter().map(|write| self.inner.hasher.hash_one(write.key())).collect();
+        let firsts = first_of_same_key(&writes, &hashes);
         let mut prepared = Prepared::reused();
         let mut definitions = self.definitions();
+        let mut copied = Copied::new();
         // What was replaced and the keys that were given for deletes: dropped without the lock.
         let replaced: SmallVec<[_; FEW]> = loop {
             for write in &writes {
@@ -78,16 +93,29 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
             }
             let mut state = self.inner.state.write();
             if state.definitions().len() == definitions.len() {
+                // Of each write that is the first of its key, where that is.
+                let mut places: SmallVec<[Option<SlotId>; FEW]> = SmallVec::with_capacity(writes.len());
+                for (at, write) in writes.iter().enumerate() {
+                    let is_first = firsts[at] == at;
+                    places.push(is_first.then(|| state.find_to_write(hashes[at], write.key(), &mut copied)).flatten());
+                }
+                state.reserve(places.iter().filter(|place| place.is_none()).count(), &mut copied);
                 let mut row = Row { prepared: &prepared, row: 0, width: definitions.len() };
-                let commit = |(write, hash)| match write {
-                    Write::Put(key, value) => {
-                        let replaced = state.put(hash, key, value, row);
-                        row.row += 1;
-                        (replaced, None)
+                let commit = |(at, write)| {
+                    let (place, hash): (&mut Option<SlotId>, u64) = (&mut places[firsts[at]], hashes[at]);
+                    match write {
+                        Write::Put(key, value) => {
+                            let (slot, replaced) = state.put(*place, hash, key, value, row);
+                            *place = Some(slot);
+                            row.row += 1;
+                            (replaced, None)
+                        }
+                        Write::Delete(key) => {
+                            (place.take().map(|slot| state.remove(slot, hash)).unwrap_or_default(), Some(key))
+                        }
                     }
-                    Write::Delete(key) => (state.remove(hash, &key), Some(key)),
                 };
-                let replaced = writes.into_iter().zip(hashes).map(commit).collect();
+                let replaced = writes.into_iter().enumerate().map(commit).collect();
                 if let Some(version) = version {
                     state.set_version(version);
                 }
@@ -110,7 +138,9 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
             prepared.clear();
             prepare(&definitions, &key, &value, &mut prepared);
             let row = Row { prepared: &prepared, row: 0, width: definitions.len() };
-            new.put(self.inner.hasher.hash_one(&key), key, value, row);
+            let hash = self.inner.hasher.hash_one(&key);
+            let at = new.find_to_write(hash, &key, &mut Copied::new());
+            new.put(at, hash, key, value, row);
         }
         loop {
             let mut state = self.inner.state.write();
@@ -134,6 +164,22 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
             }
         }
     }
+}
+
+/// For each write the first one of the same key: itself for most. Compares keys of one hash only.
+fn first_of_same_key<K: Eq, V>(writes: &[Write<K, V>], hashes: &[u64]) -> SmallVec<[usize; FEW]> {
+    let mut firsts: SmallVec<[usize; FEW]> = (0..writes.len()).collect();
+    let mut by_hash = firsts.clone();
+    by_hash.sort_unstable_by_key(|&at| (hashes[at], at));
+    for same_hash in by_hash.chunk_by(|&a, &b| hashes[a] == hashes[b]) {
+        for (n, &at) in same_hash.iter().enumerate() {
+            let same = |&&before: &&usize| firsts[before] == before && writes[before].key() == writes[at].key();
+            if let Some(&before) = same_hash[..n].iter().find(same) {
+                firsts[at] = before;
+            }
+        }
+    }
+    firsts
 }
 
 /// Computes one row: the values of one entry in each index.

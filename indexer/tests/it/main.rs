@@ -16,6 +16,7 @@ mod kube;
 mod lister;
 mod mutation_cache;
 mod own_struct;
+mod panicking;
 mod record;
 mod selector;
 mod store;
