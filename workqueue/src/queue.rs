@@ -77,8 +77,8 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     /// ([`QueueBuilder::prioritized`]). Of several adds of a key that waits the highest counts.
     pub fn add_at_priority(&self, key: K, priority: i32) {
         let hash = self.shared.hasher.hash_one(&key);
-        let spare = self.shared.begin_add_or_get().add(hash, key, priority);
-        drop(spare);
+        let mut key = Some(key); // What is not taken drops last, outside the lock.
+        self.shared.begin_add_or_get().add(hash, &mut key, priority);
     }
 
     /// Adds `key` once `delay` has passed; at once where it is zero.
@@ -109,21 +109,18 @@ impl<K: Eq + Hash + Clone> Queue<K> {
 
     fn add_delayed(&self, key: K, priority: i32, due: Instant, now: Instant) {
         let hash = self.shared.hasher.hash_one(&key);
-        let spare = {
-            let mut session = self.shared.begin_at(now);
-            let retries = u64::from(!session.inner.state.is_shutting_down());
-            if let Some(report) = session.after.report() {
-                report.retries += retries;
-            }
-            if due <= now {
-                session.add(hash, key, priority)
-            } else {
-                let spare = session.inner.state.add_at(hash, key, priority, due);
-                self.shared.note_delays(&session);
-                spare
-            }
-        };
-        drop(spare);
+        let mut key = Some(key); // What is not taken drops last, outside the lock.
+        let mut session = self.shared.begin_at(now);
+        let retries = u64::from(!session.inner.state.is_shutting_down());
+        if let Some(report) = session.after.report() {
+            report.retries += retries;
+        }
+        if due <= now {
+            session.add(hash, &mut key, priority);
+        } else {
+            session.inner.state.add_at(hash, &mut key, priority, due);
+            self.shared.note_delays(&session);
+        }
     }
 
     /// Takes back what [`add_after`](Self::add_after) wanted to do later; tells whether there was something. A key that

@@ -177,14 +177,13 @@ pub(crate) struct Session<'a, K: Eq + Clone> {
 }
 
 impl<K: Eq + Clone> Session<'_, K> {
-    /// Adds a key; gives it back where the queue has it already or wants none.
+    /// Adds a key, which is taken unless the queue has it already.
     #[inline(always)]
-    pub(crate) fn add(&mut self, hash: u64, key: K, priority: i32) -> Option<K> {
-        let added = self.inner.state.add(hash, key, priority, self.now);
+    pub(crate) fn add(&mut self, hash: u64, key: &mut Option<K>, priority: i32) {
+        let accepted = self.inner.state.add(hash, key, priority, self.now);
         if let Some(report) = self.after.report() {
-            report.adds += u64::from(added.accepted);
+            report.adds += u64::from(accepted);
         }
-        added.spare
     }
 
     /// Hands out a key that is not reserved for another than who stands at `place`.

@@ -83,14 +83,6 @@ pub(crate) struct Finished<K> {
     pub(crate) since: Instant,
 }
 
-/// What became of an add.
-pub(crate) struct Added<K> {
-    /// Whether the key is to be processed anew because of it.
-    pub(crate) accepted: bool,
-    /// The key, where the queue has it already or wants none.
-    pub(crate) spare: Option<K>,
-}
-
 impl<K: Eq + Clone> State<K> {
     pub(crate) fn new(order: Box<dyn Order<K>>) -> Self {
         Self {
@@ -173,34 +165,31 @@ impl<K: Eq + Clone> State<K> {
         accepted
     }
 
-    /// Adds `key`, which hashes to `hash`.
+    /// Adds `key`, which hashes to `hash`, and takes it unless the queue has it already; tells whether it is to be
+    /// processed anew because of this.
     #[inline]
-    pub(crate) fn add(&mut self, hash: u64, key: K, priority: i32, now: Instant) -> Added<K> {
-        if self.shutting_down {
-            return Added { accepted: false, spare: Some(key) };
-        }
-        if let Some(slot) = self.keys.find(hash, &key) {
-            return Added { accepted: self.mark(slot, now, priority), spare: Some(key) };
-        }
-        let slot = self.keys.insert(hash, key, Work::Idle);
-        Added { accepted: self.mark(slot, now, priority), spare: None }
+    pub(crate) fn add(&mut self, hash: u64, key: &mut Option<K>, priority: i32, now: Instant) -> bool {
+        self.enter(hash, key).is_some_and(|slot| self.mark(slot, now, priority))
     }
 
-    /// Adds `key` at `due`, or at the earlier moment for which it is delayed already. To be called for moments to come;
-    /// answers the key where the queue has it already or is shutting down.
-    pub(crate) fn add_at(&mut self, hash: u64, key: K, priority: i32, due: Instant) -> Option<K> {
+    /// Adds `key` at `due`, or at the earlier moment for which it is delayed already; takes it as [`add`](Self::add)
+    /// does. To be called for moments to come.
+    pub(crate) fn add_at(&mut self, hash: u64, key: &mut Option<K>, priority: i32, due: Instant) {
+        if let Some(slot) = self.enter(hash, key)
+            && !(self.merges && self.raise(slot, priority))
+        {
+            self.delays.insert(slot, due, priority);
+        }
+    }
+
+    /// The slot of `key`, which gets one if it has none; no slot while the queue shuts down. The key is taken only where it
+    /// is new: most adds are of keys that wait already, and moving one about costs as much as the rest of such an add.
+    #[inline]
+    fn enter(&mut self, hash: u64, key: &mut Option<K>) -> Option<Slot> {
         if self.shutting_down {
-            return Some(key);
+            return None;
         }
-        if let Some(slot) = self.keys.find(hash, &key) {
-            if !(self.merges && self.raise(slot, priority)) {
-                self.delays.insert(slot, due, priority);
-            }
-            return Some(key);
-        }
-        let slot = self.keys.insert(hash, key, Work::Idle);
-        self.delays.insert(slot, due, priority);
-        None
+        self.keys.find(hash, key.as_ref()?).or_else(|| Some(self.keys.insert(hash, key.take()?, Work::Idle)))
     }
 
     /// Takes the delay of `key` back; `None`: it has none. Answers the key where nothing more is known of it.

@@ -36,11 +36,11 @@ impl Bench {
     }
 
     fn add(&mut self, key: char) -> bool {
-        self.state.add(self.hash(key), key, 0, self.now()).accepted
+        self.state.add(self.hash(key), &mut Some(key), 0, self.now())
     }
 
     fn add_after(&mut self, key: char, millis: u64) {
-        self.state.add_at(self.hash(key), key, 0, self.now() + Duration::from_millis(millis));
+        self.state.add_at(self.hash(key), &mut Some(key), 0, self.now() + Duration::from_millis(millis));
     }
 
     fn cancel(&mut self, key: char) -> bool {
@@ -193,13 +193,13 @@ fn run_prioritized(script: &str, aging: Duration) {
         match op {
             '+' => {
                 let key = chars.next().unwrap();
-                bench.state.add(bench.hash(key), key, number(chars.as_str()), bench.now());
+                bench.state.add(bench.hash(key), &mut Some(key), number(chars.as_str()), bench.now());
             }
             '~' => {
                 let key = chars.next().unwrap();
                 let (millis, priority) = chars.as_str().split_once(',').unwrap();
                 let due = bench.now() + Duration::from_millis(millis.parse().unwrap());
-                bench.state.add_at(bench.hash(key), key, number(priority), due);
+                bench.state.add_at(bench.hash(key), &mut Some(key), number(priority), due);
             }
             '-' => _ = bench.cancel(chars.next().unwrap()),
             '>' => _ = bench.advance(10),
@@ -222,18 +222,18 @@ fn depth_moves_with_a_key_that_is_raised_while_it_waits() {
     state.merge();
     state.gather_moves();
     let (now, later) = (Instant::now(), Instant::now() + Duration::from_secs(1));
-    state.add(1, 'a', 0, now);
+    state.add(1, &mut Some('a'), 0, now);
     assert_eq!(state.take_moves(), [(0, 1)]);
-    state.add(1, 'a', 1, now);
+    state.add(1, &mut Some('a'), 1, now);
     assert_eq!(state.take_moves(), [(0, -1), (1, 1)]);
     let hand_out = state.get(now).unwrap();
     assert_eq!(state.take_moves(), [(1, -1)]);
-    state.add_at(1, 'a', 5, later);
-    state.add_at(1, 'a', 6, later);
+    state.add_at(1, &mut Some('a'), 5, later);
+    state.add_at(1, &mut Some('a'), 6, later);
     assert!(state.take_moves().is_empty(), "what is delayed is not there yet");
-    state.add(1, 'a', 2, now);
+    state.add(1, &mut Some('a'), 2, now);
     assert_eq!(state.take_moves(), [(6, 1)]);
-    state.add(1, 'a', 7, now);
+    state.add(1, &mut Some('a'), 7, now);
     assert_eq!(state.take_moves(), [(6, -1), (7, 1)]);
     state.done(hand_out.claim);
     assert!(state.take_moves().is_empty());
@@ -334,8 +334,8 @@ fn an_emptied_state_gives_its_memory_back() {
     let hasher = DefaultHashBuilder::default();
     let now = Instant::now();
     for key in 0..100_000_u32 {
-        state.add(hasher.hash_one(key), key, 0, now);
-        state.add_at(hasher.hash_one(key), key, 0, now + Duration::from_secs(1));
+        state.add(hasher.hash_one(key), &mut Some(key), 0, now);
+        state.add_at(hasher.hash_one(key), &mut Some(key), 0, now + Duration::from_secs(1));
     }
     while let Some(hand_out) = state.get(now) {
         state.done(hand_out.claim);
@@ -523,7 +523,7 @@ proptest! {
         for (number, op) in ops.into_iter().enumerate() {
             match op {
                 Prioritized::Add(key, priority) => {
-                    bench.state.add(bench.hash(key), key, priority, bench.now());
+                    bench.state.add(bench.hash(key), &mut Some(key), priority, bench.now());
                     let entry = entries.entry(key).or_insert(Pending { priority, delayed: Some((0, 0)), number: (0, 0) });
                     if entry.delayed.is_some() || priority > entry.priority {
                         entry.number = (number, 0);
@@ -532,7 +532,7 @@ proptest! {
                 }
                 Prioritized::AddAfter(key, priority, delay) => {
                     let due = now + delay;
-                    bench.state.add_at(bench.hash(key), key, priority, bench.start + Duration::from_millis(due));
+                    bench.state.add_at(bench.hash(key), &mut Some(key), priority, bench.start + Duration::from_millis(due));
                     let fresh = Pending { priority, delayed: Some((due, number)), number: (0, 0) };
                     let entry = entries.entry(key).or_insert(fresh);
                     if priority > entry.priority {
