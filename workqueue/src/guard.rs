@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::shared::Shared;
+use crate::shared::{Session, Shared};
 use crate::state::{Claim, HandOut};
 
 /// A key that was got; it is *done* when this is dropped, also by a panic.
@@ -28,8 +28,9 @@ struct Hold<K: Eq + Clone> {
 
 impl<K: Eq + Clone> Guard<K> {
     #[inline(always)]
-    pub(crate) fn new(shared: &Arc<Shared<K>>, hand_out: HandOut<K>) -> Self {
-        let HandOut { key, claim, priority, .. } = hand_out;
+    pub(crate) fn new(shared: &Arc<Shared<K>>, session: &mut Session<'_, K>, hand_out: HandOut) -> Self {
+        let HandOut { claim, priority, .. } = hand_out;
+        let key = session.copy_key(hand_out);
         Self { key, priority, hold: Hold { shared: Arc::clone(shared), claim: Some(claim) } }
     }
 
@@ -70,8 +71,8 @@ impl<K: Eq + Clone> Drop for Hold<K> {
     #[inline]
     fn drop(&mut self) {
         let Some(claim) = self.claim else { return };
-        let finished = self.shared.begin_untimed().finish(|state| state.done(claim));
-        drop(finished.and_then(|finished| finished.spare));
+        let mut spare = None; // Drops outside the lock.
+        self.shared.begin_untimed().finish(|state| state.done(claim, &mut spare));
     }
 }
 

@@ -13,10 +13,12 @@ pub(crate) struct Keys<K, V> {
     entries: Slab<Entry<K, V>>,
 }
 
+// The key comes first: an entry that is removed is moved in words then, and not in parts between its niches.
+#[repr(C)]
 struct Entry<K, V> {
-    hash: Hash,
-    value: V,
     key: K,
+    value: V,
+    hash: Hash,
 }
 
 /// Keys that are all removed leave their memory in place up to so many of them.

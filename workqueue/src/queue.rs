@@ -164,13 +164,10 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     /// There is none now, or there will be none.
     #[inline]
     pub fn try_get(&self) -> Result<Guard<K>, TryGetError> {
-        let (hand_out, shutting_down) = {
-            let mut session = self.shared.begin_add_or_get();
-            (session.take(None), session.inner.state.is_shutting_down())
-        };
-        match hand_out {
-            Some(hand_out) => Ok(Guard::new(&self.shared, hand_out)),
-            None if shutting_down => Err(TryGetError::ShutDown),
+        let mut session = self.shared.begin_add_or_get();
+        match session.take(None) {
+            Some(hand_out) => Ok(Guard::new(&self.shared, &mut session, hand_out)),
+            None if session.inner.state.is_shutting_down() => Err(TryGetError::ShutDown),
             None => Err(TryGetError::Empty),
         }
     }
@@ -181,10 +178,8 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     /// If a guard holds the key, that guard's drop then does nothing.
     pub fn done(&self, key: &K) -> bool {
         let hash = self.shared.hasher.hash_one(key);
-        let mut session = self.shared.begin_untimed();
-        let finished = session.finish(|state| state.done_key(hash, key));
-        drop(session);
-        finished.is_some()
+        let mut spare = None; // Drops outside the lock.
+        self.shared.begin_untimed().finish(|state| state.done_key(hash, key, &mut spare)).is_some()
     }
 
     /// How many keys wait to be handed out. Those added again while they are processed do not, nor do delayed ones.

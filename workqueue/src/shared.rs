@@ -1,5 +1,6 @@
 //! The shell around the rules: one lock, and what has to be done once it is let go.
 
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
@@ -8,9 +9,10 @@ use kubewire_ratelimit::Clock;
 
 use crate::aftermath::Aftermath;
 use crate::drains::Drains;
+use crate::guard::Guard;
 use crate::metrics::QueueMetrics;
 use crate::order::Order;
-use crate::state::{Finished, HandOut, State};
+use crate::state::{HandOut, State};
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Mutex, MutexGuard};
 use crate::waiters::Waiters;
@@ -39,9 +41,9 @@ pub(crate) struct Inner<K> {
 }
 
 /// What a get that waits learns when it looks.
-pub(crate) enum Look<K> {
+pub(crate) enum Look<K: Eq + Clone> {
     /// A key is handed out. The get has left the line.
-    Got(HandOut<K>),
+    Got(Guard<K>),
     /// Nothing waits, and nothing will. The get has left the line.
     ShutDown,
     /// Nothing waits: the get is in line and will be woken. Where there is a moment it also has to look again by itself
@@ -142,7 +144,7 @@ impl<K: Eq + Clone> Shared<K> {
     }
 
     /// A get looks for a key; it stands at `place` where it is in line already. Never waits.
-    pub(crate) fn look(&self, place: &mut Option<usize>, waker: &Waker) -> Look<K> {
+    pub(crate) fn look(self: &Arc<Self>, place: &mut Option<usize>, waker: &Waker) -> Look<K> {
         let mut session = self.begin_add_or_get();
         let former = place.and_then(|place| session.inner.waiters.hush(place));
         // The first in line comes first, though it may be another that looks because a moment has come.
@@ -151,7 +153,7 @@ impl<K: Eq + Clone> Shared<K> {
         let Inner { state, waiters, .. } = &mut *session.inner;
         let look = if let Some(hand_out) = hand_out {
             place.take().into_iter().for_each(|place| waiters.leave(place));
-            Look::Got(hand_out)
+            Look::Got(Guard::new(self, &mut session, hand_out))
         } else if state.is_shutting_down() {
             place.take().into_iter().for_each(|place| waiters.leave(place));
             Look::ShutDown
@@ -186,9 +188,9 @@ impl<K: Eq + Clone> Session<'_, K> {
         }
     }
 
-    /// Hands out a key that is not reserved for another than who stands at `place`.
+    /// Hands out a key that is not reserved for another than who stands at `place`; [`copy_key`](Self::copy_key) gives it.
     #[inline(always)]
-    pub(crate) fn take(&mut self, place: Option<usize>) -> Option<HandOut<K>> {
+    pub(crate) fn take(&mut self, place: Option<usize>) -> Option<HandOut> {
         let now = self.now;
         let Inner { state, waiters, .. } = &mut *self.inner;
         let for_others = waiters.called() - usize::from(place.is_some_and(|place| waiters.is_called(place)));
@@ -200,15 +202,35 @@ impl<K: Eq + Clone> Session<'_, K> {
         hand_out
     }
 
-    /// Finishes a key by `finish`.
+    /// A copy of the key that was just handed out, which is made where it is to be. Should copying panic, nothing is
+    /// handed out.
     #[inline(always)]
-    pub(crate) fn finish(&mut self, finish: impl FnOnce(&mut State<K>) -> Option<Finished<K>>) -> Option<Finished<K>> {
-        let finished = finish(&mut self.inner.state);
+    pub(crate) fn copy_key(&mut self, hand_out: HandOut) -> K {
+        /// Takes the key back when dropped.
+        struct Copying<'s, 'a, K: Eq + Clone>(&'s mut Session<'a, K>, HandOut);
+
+        impl<K: Eq + Clone> Drop for Copying<'_, '_, K> {
+            fn drop(&mut self) {
+                self.0.inner.state.take_back(self.1);
+                self.0.after.report().into_iter().for_each(|report| report.waited = None);
+            }
+        }
+
+        let copying = Copying(self, hand_out);
+        let key = copying.0.inner.state.key(&hand_out).clone();
+        std::mem::forget(copying);
+        key
+    }
+
+    /// Finishes a key by `finish`, which tells since when it was processed, as this does.
+    #[inline(always)]
+    pub(crate) fn finish(&mut self, finish: impl FnOnce(&mut State<K>) -> Option<Instant>) -> Option<Instant> {
+        let since = finish(&mut self.inner.state);
         let now = self.now;
         if let Some(report) = self.after.report() {
-            report.worked = finished.as_ref().map(|finished| now.saturating_duration_since(finished.since));
+            report.worked = since.map(|since| now.saturating_duration_since(since));
         }
-        finished
+        since
     }
 
     /// Calls those in line for the keys that wait.

@@ -58,9 +58,9 @@ enum Work {
     },
 }
 
-/// A key that was handed out.
-pub(crate) struct HandOut<K> {
-    pub(crate) key: K,
+/// A key was handed out; [`State::key`] tells which.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HandOut {
     pub(crate) claim: Claim,
     /// The highest priority that it was added with.
     pub(crate) priority: i32,
@@ -73,14 +73,6 @@ pub(crate) struct HandOut<K> {
 pub(crate) struct Claim {
     slot: Slot,
     ticket: u64,
-}
-
-/// A key that is done.
-pub(crate) struct Finished<K> {
-    /// The key, where nothing more is known of it.
-    pub(crate) spare: Option<K>,
-    /// Since when it was processed.
-    pub(crate) since: Instant,
 }
 
 impl<K: Eq + Clone> State<K> {
@@ -200,12 +192,11 @@ impl<K: Eq + Clone> State<K> {
 
     /// Hands out the next waiting key.
     #[inline(always)]
-    pub(crate) fn get(&mut self, now: Instant) -> Option<HandOut<K>> {
+    pub(crate) fn get(&mut self, now: Instant) -> Option<HandOut> {
         if self.waiting == 0 {
             return None;
         }
         let (slot, since, priority) = self.pop_waiting()?;
-        let key = self.clone_key(slot, priority, since);
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         self.waiting -= 1;
@@ -215,7 +206,7 @@ impl<K: Eq + Clone> State<K> {
             *work = Work::Processing { since: now, ticket, index, dirty: None, dirty_priority: 0 };
         }
         self.moved(priority, -1);
-        Some(HandOut { key, claim: Claim { slot, ticket }, priority, since })
+        Some(HandOut { claim: Claim { slot, ticket }, priority, since })
     }
 
     /// Takes the next waiting key out of the order: where it is, since when it waits, and at which priority.
@@ -230,19 +221,33 @@ impl<K: Eq + Clone> State<K> {
         }
     }
 
-    /// Finishes a hand-out; `None` where it is finished already.
+    /// The key of what was just handed out.
     #[inline(always)]
-    pub(crate) fn done(&mut self, claim: Claim) -> Option<Finished<K>> {
+    pub(crate) fn key(&self, hand_out: &HandOut) -> &K {
+        self.keys.key(hand_out.claim.slot)
+    }
+
+    /// Takes back what was just handed out: the key waits on, as the last.
+    #[cold]
+    pub(crate) fn take_back(&mut self, hand_out: HandOut) {
+        self.mark(hand_out.claim.slot, hand_out.since, hand_out.priority);
+        self.finish(hand_out.claim.slot, &mut None);
+    }
+
+    /// Finishes a hand-out; tells since when the key was processed, `None` where it is finished already. The key is put
+    /// into `spare` where nothing more is known of it.
+    #[inline(always)]
+    pub(crate) fn done(&mut self, claim: Claim, spare: &mut Option<K>) -> Option<Instant> {
         match self.keys.get(claim.slot) {
-            Some(Work::Processing { ticket, .. }) if *ticket == claim.ticket => self.finish(claim.slot),
+            Some(Work::Processing { ticket, .. }) if *ticket == claim.ticket => self.finish(claim.slot, spare),
             _ => None,
         }
     }
 
-    /// Finishes the processing of `key`; `None` where it is not processed.
-    pub(crate) fn done_key(&mut self, hash: u64, key: &K) -> Option<Finished<K>> {
+    /// Finishes the processing of `key`, as [`done`](Self::done) does; `None` where it is not processed.
+    pub(crate) fn done_key(&mut self, hash: u64, key: &K, spare: &mut Option<K>) -> Option<Instant> {
         let slot = self.keys.find(hash, key)?;
-        self.finish(slot)
+        self.finish(slot, spare)
     }
 
     /// From now on nothing is added but what is dirty when it is done. The delayed keys are dropped: they count no more,
@@ -355,7 +360,7 @@ impl<K: Eq + Clone> State<K> {
     }
 
     #[inline(always)]
-    fn finish(&mut self, slot: Slot) -> Option<Finished<K>> {
+    fn finish(&mut self, slot: Slot, spare: &mut Option<K>) -> Option<Instant> {
         let Some(&Work::Processing { since, index, dirty, dirty_priority, .. }) = self.keys.get(slot) else {
             return None;
         };
@@ -366,14 +371,11 @@ impl<K: Eq + Clone> State<K> {
             *place = index;
         }
         self.set(slot, Work::Idle);
-        let spare = match dirty {
-            Some(since) => {
-                self.push(slot, since, dirty_priority);
-                None
-            }
-            None => self.remove_if_idle(slot),
-        };
-        Some(Finished { spare, since })
+        match dirty {
+            Some(since) => self.push(slot, since, dirty_priority),
+            None => *spare = self.remove_if_idle(slot),
+        }
+        Some(since)
     }
 
     #[cold]
@@ -385,31 +387,6 @@ impl<K: Eq + Clone> State<K> {
             tracing::error!(waiting, lost, "the order of a work queue has lost a key: correct its `pop`");
         }
         self.keys.iter().find(|(_, _, work)| matches!(work, Work::Waiting { .. })).map(|(slot, _, _)| slot)
-    }
-
-    /// A copy of the key in a slot that was just popped. Should copying panic, the key waits on, as the last.
-    #[inline(always)]
-    fn clone_key(&mut self, slot: Slot, priority: i32, since: Instant) -> K {
-        /// Pushes the slot again when dropped.
-        struct Popped<'a, K> {
-            slot: Slot,
-            key: &'a K,
-            priority: i32,
-            since: Instant,
-            order: &'a mut dyn Order<K>,
-        }
-
-        impl<K> Drop for Popped<'_, K> {
-            fn drop(&mut self) {
-                let Self { slot, key, priority, since, .. } = *self;
-                self.order.push(Item { slot, key, priority, since });
-            }
-        }
-
-        let popped = Popped { slot, key: self.keys.key(slot), priority, since, order: &mut *self.order };
-        let key = popped.key.clone();
-        std::mem::forget(popped);
-        key
     }
 
     #[inline]

@@ -69,7 +69,7 @@ impl<K: Eq + Clone> Waiting<'_, K> {
     /// The outcome of the get, or the moment at which it has to look again by itself, if it has to.
     fn look(&mut self, waker: &Waker) -> Result<Option<Guard<K>>, Option<std::time::Instant>> {
         match self.shared.look(&mut self.place, waker) {
-            Look::Got(hand_out) => Ok(Some(Guard::new(self.shared, hand_out))),
+            Look::Got(guard) => Ok(Some(guard)),
             Look::ShutDown => Ok(None),
             Look::Wait(due) => Err(due),
         }

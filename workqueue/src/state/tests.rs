@@ -48,7 +48,7 @@ impl Bench {
     }
 
     fn get(&mut self) -> Option<char> {
-        self.state.get(self.now()).map(|hand_out| hand_out.key)
+        self.state.get(self.now()).map(|hand_out| *self.state.key(&hand_out))
     }
 
     /// Gets a key; how many milliseconds it has waited.
@@ -57,7 +57,7 @@ impl Bench {
     }
 
     fn done(&mut self, key: char) -> bool {
-        self.state.done_key(self.hash(key), &key).is_some()
+        self.state.done_key(self.hash(key), &key, &mut None).is_some()
     }
 
     fn advance(&mut self, millis: u64) -> u64 {
@@ -207,7 +207,7 @@ fn run_prioritized(script: &str, aging: Duration) {
             '_' if chars.as_str().is_empty() => assert_eq!(bench.get(), None, "{step} in {script}"),
             '_' => {}
             key => {
-                let got = bench.state.get(bench.now()).map(|hand_out| (hand_out.key, hand_out.priority));
+                let got = bench.state.get(bench.now()).map(|hand_out| (*bench.state.key(&hand_out), hand_out.priority));
                 assert_eq!(got, Some((key, number(chars.as_str()))), "{step} in {script}");
             }
         }
@@ -235,7 +235,7 @@ fn depth_moves_with_a_key_that_is_raised_while_it_waits() {
     assert_eq!(state.take_moves(), [(6, 1)]);
     state.add(1, &mut Some('a'), 7, now);
     assert_eq!(state.take_moves(), [(6, -1), (7, 1)]);
-    state.done(hand_out.claim);
+    state.done(hand_out.claim, &mut None);
     assert!(state.take_moves().is_empty());
     assert_eq!(state.get(now).map(|hand_out| hand_out.priority), Some(7));
     assert_eq!(state.take_moves(), [(7, -1)]);
@@ -270,9 +270,9 @@ fn a_hand_out_is_finished_once_and_by_itself_only() {
     bench.add('a');
     let second = bench.state.get(bench.now()).unwrap();
     assert_ne!(first.claim, second.claim);
-    assert!(bench.state.done(first.claim).is_none(), "that hand-out is over");
+    assert!(bench.state.done(first.claim, &mut None).is_none(), "that hand-out is over");
     assert_eq!(bench.state.processing(), 1);
-    assert!(bench.state.done(second.claim).is_some());
+    assert!(bench.state.done(second.claim, &mut None).is_some());
     bench.state.validate();
 }
 
@@ -338,7 +338,7 @@ fn an_emptied_state_gives_its_memory_back() {
         state.add_at(hasher.hash_one(key), &mut Some(key), 0, now + Duration::from_secs(1));
     }
     while let Some(hand_out) = state.get(now) {
-        state.done(hand_out.claim);
+        state.done(hand_out.claim, &mut None);
     }
     assert_eq!((state.len(), state.delayed()), (0, 100_000));
     state.validate();
@@ -544,7 +544,7 @@ proptest! {
                     let ready = entries.iter().filter(|(key, entry)| entry.delayed.is_none() && !processing.contains(*key));
                     let want = ready.max_by_key(|(_, entry)| (entry.priority, std::cmp::Reverse(entry.number)));
                     let want = want.map(|(key, entry)| (*key, entry.priority));
-                    let got = bench.state.get(bench.now()).map(|hand_out| (hand_out.key, hand_out.priority));
+                    let got = bench.state.get(bench.now()).map(|hand_out| (*bench.state.key(&hand_out), hand_out.priority));
                     prop_assert_eq!(got, want);
                     if let Some((key, _)) = want {
                         entries.remove(&key);
