@@ -160,6 +160,27 @@ fn the_global_provider_is_set_once_and_seen_by_named_queues_built_later() {
 }
 
 #[test]
+fn a_get_whose_copy_panics_is_none_for_the_metrics() {
+    #[derive(PartialEq, Eq, Hash)]
+    struct Uncopied;
+
+    impl Clone for Uncopied {
+        fn clone(&self) -> Self {
+            panic!("clone");
+        }
+    }
+
+    let recorder = Recorder::default();
+    let queue = Queue::builder().name("q").metrics(Arc::new(recorder.clone())).build();
+    queue.add(Uncopied);
+    let get = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(queue.try_get())));
+    assert!(get.is_err());
+    assert_eq!(queue.len(), 1);
+    let told = recorder.0.lock().clone();
+    assert_eq!((told.adds, told.depth, told.waited), (1, 1, Vec::new()));
+}
+
+#[test]
 fn metrics_that_panic_harm_nobody() {
     struct Panics;
     impl MetricsProvider for Panics {
