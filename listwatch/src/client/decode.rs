@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::client::drop_fields::DropFields;
-use crate::client::shaped::{Shaped, Types, read};
+use crate::client::shaped::{Types, read};
 use crate::{ItemError, Json};
 
 /// A representation that can be read from an item in the format `C`: [`Json`], or [`Protobuf`](crate::Protobuf).
@@ -107,59 +107,28 @@ pub(crate) fn read_item<O: Decode<Json>>(item: &[u8], options: &DecodeOptions) -
     checked(|| O::decode(item, options), |message| item_error(item, message))
 }
 
-/// Decodes an item; an error tells which object it was and where in it the fault lies.
+/// Decodes an item; an error tells which object it was and where in it the fault lies. Derived implementations refuse an
+/// object with a field twice, k8s-openapi's take the last one; here the last one counts for all of them.
 pub(crate) fn decode_json<T: DeserializeOwned>(
     item: &[u8],
     drop: &DropFields,
     types: Option<&Types>,
 ) -> Result<T, ItemError> {
-    if let Some(object) = read(item, drop, types) {
-        return Ok(object);
-    }
-    match by_serde_json(item, drop, types) {
-        Ok(object) => Ok(object),
-        Err(fault) if fault.error.starts_with("duplicate field") => decode_value(item, drop, types),
-        Err(fault) => Err(item_error(item, fault.in_place)),
+    match read(item, drop, types) {
+        Err(error) if error.what().starts_with("duplicate field") => read_once(item, drop, types),
+        outcome => outcome.map_err(|error| item_error(item, error.to_string())),
     }
 }
 
-/// The slow way for objects with a field twice: derived implementations refuse them, k8s-openapi's take the last.
-fn decode_value<T: DeserializeOwned>(item: &[u8], drop: &DropFields, types: Option<&Types>) -> Result<T, ItemError> {
+/// Decodes an item in which every field is once, the last one.
+fn read_once<T: DeserializeOwned>(item: &[u8], drop: &DropFields, types: Option<&Types>) -> Result<T, ItemError> {
     let value: Value = serde_json::from_slice(item).map_err(|error| item_error(item, error.to_string()))?;
-    T::deserialize(Shaped::new(value, drop, types)).map_err(|error| item_error(item, error.to_string()))
+    read(value.to_string().as_bytes(), drop, types).map_err(|error| item_error(item, error.to_string()))
 }
 
-/// Why serde_json cannot read an object.
-struct Fault {
-    error: String,
-    /// With the path of the field.
-    in_place: String,
-}
-
-/// Decodes by serde_json, which takes a little more (numbers as keys, raw values), and learns the path of the field that
-/// is at fault.
-fn by_serde_json<'de, T: Deserialize<'de>>(
-    item: &'de [u8],
-    drop: &DropFields,
-    types: Option<&Types>,
-) -> Result<T, Fault> {
-    let mut parser = serde_json::Deserializer::from_slice(item);
-    let nowhere = |error: String| Fault { in_place: error.clone(), error };
-    match serde_path_to_error::deserialize(Shaped::new(&mut parser, drop, types)) {
-        Ok(object) => parser.end().map(|()| object).map_err(|error| nowhere(error.to_string())),
-        Err(error) if error.path().iter().next().is_none() => Err(nowhere(error.into_inner().to_string())),
-        Err(error) => Err(Fault { in_place: error.to_string(), error: error.into_inner().to_string() }),
-    }
-}
-
-/// Decodes again to learn the path of the field that is at fault.
-pub(crate) fn explain<'de, T: Deserialize<'de>>(
-    item: &'de [u8],
-    drop: &DropFields,
-    types: Option<&Types>,
-) -> ItemError {
-    let fault = by_serde_json::<T>(item, drop, types).err();
-    item_error(item, fault.map_or("cannot be decoded".to_owned(), |fault| fault.in_place))
+/// Decodes what may borrow from the item.
+pub(crate) fn borrow_json<'a, T: Deserialize<'a>>(item: &'a [u8]) -> Result<T, ItemError> {
+    read(item, &DropFields::default(), None).map_err(|error| item_error(item, error.to_string()))
 }
 
 /// The error of an item, with its key and version as far as they can be read.

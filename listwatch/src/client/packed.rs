@@ -20,8 +20,7 @@ pub use self::unpack::Unpack;
 use self::annotations::Annotated;
 use self::table::Table;
 use crate::client::codec::Format;
-use crate::client::decode::explain;
-use crate::client::drop_fields::DropFields;
+use crate::client::decode::borrow_json;
 use crate::client::protobuf::item::item_error;
 use crate::{Decode, DecodeOptions, ItemError, Json, Protobuf, Represented};
 
@@ -183,7 +182,7 @@ impl<K> Packed<K> {
         let Some(json) = self.json() else {
             return Err(came_as_protobuf(self.table().object()));
         };
-        serde_json::from_str(json).map_err(|_| explain::<T>(json.as_bytes(), &DropFields::default(), None))
+        borrow_json(json.as_bytes())
     }
 
     /// Decodes what `M` names of an object that came as protobuf, and skips the rest: a struct of one's own with a few

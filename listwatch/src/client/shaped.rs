@@ -10,7 +10,7 @@ use serde::de::value::{BorrowedStrDeserializer, CowStrDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::client::drop_fields::{DropFields, Fate};
-use crate::client::json::Reader;
+use crate::client::json::{JsonError, Reader};
 use crate::client::text::Text;
 
 /// What objects are expected to be.
@@ -266,10 +266,14 @@ impl<'de, T: DeserializeSeed<'de>> DeserializeSeed<'de> for ShapedSeed<'_, T> {
     }
 }
 
-/// Decodes one whole JSON text; `None` where that is left to serde_json. Of what is skipped, because it is dropped or
-/// because `T` does not name it, nothing but brackets and quotes is looked at.
-pub(crate) fn read<'de, T: Deserialize<'de>>(json: &'de [u8], drop: &DropFields, types: Option<&Types>) -> Option<T> {
-    let mut reader = Reader::new(str::from_utf8(json).ok()?);
-    let value = T::deserialize(Shaped::new(&mut reader, drop, types)).ok()?;
-    reader.end().is_ok().then_some(value)
+/// Decodes one whole JSON text. Of what is skipped, because it is dropped or because `T` does not name it, nothing but
+/// brackets and quotes is looked at.
+pub(crate) fn read<'de, T: Deserialize<'de>>(
+    json: &'de [u8],
+    drop: &DropFields,
+    types: Option<&Types>,
+) -> Result<T, JsonError> {
+    let mut reader = Reader::of_bytes(json)?;
+    let value = T::deserialize(Shaped::new(&mut reader, drop, types))?;
+    reader.end().map(|()| value)
 }

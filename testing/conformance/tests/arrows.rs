@@ -186,7 +186,7 @@ const BUILT_WITH: &[(&str, &[&str], usize)] = &[
     ("kubewire-indexer", &[], 24),
     ("kubewire-indexer", &["--features", "derive,kube"], 49),
     ("kubewire-listwatch", &["--no-default-features"], 42),
-    ("kubewire-listwatch", &[], 131),
+    ("kubewire-listwatch", &[], 130),
     ("kubewire-informer", &[], 47),
 ];
 

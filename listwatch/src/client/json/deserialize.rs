@@ -1,12 +1,29 @@
 //! What serde sees of a reader.
 
-use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, StrDeserializer};
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::reader::{Found, JsonError, Reader};
+use super::JsonError;
+use super::key::Key;
+use super::reader::{Found, Reader};
 use super::span;
 use super::token::Word;
+
+/// What serde_json's own types ask for, as which they are read by itself: `RawValue`.
+const OF_SERDE_JSON: &str = "$serde_json::";
+
+/// A whole number that may be longer than 64 bits.
+macro_rules! wide {
+    ($($method:ident: $type:ty, $visit:ident;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, JsonError> {
+            match self.wide_number().map(str::parse::<$type>) {
+                Some(Ok(number)) => visitor.$visit(number),
+                _ => self.deserialize_any(visitor),
+            }
+        }
+    )*};
+}
 
 impl<'de> Deserializer<'de> for &mut Reader<'de> {
     type Error = JsonError;
@@ -15,18 +32,18 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         match self.peek() {
             Some(b'"') => match self.string()? {
                 Found::Plain(text) => visitor.visit_borrowed_str(text),
-                Found::Escaped => visitor.visit_str(self.unescaped()),
+                Found::Escaped(_) => visitor.visit_str(self.unescaped()),
             },
             Some(b'{') => {
                 self.enter()?;
-                let mut members = Members { reader: self, place: Place::First };
+                let mut members = Members::of(self);
                 let value = visitor.visit_map(&mut members)?;
                 members.end()?;
                 Ok(value)
             }
             Some(b'[') => {
                 let left = self.enter_array()?;
-                let mut elements = Elements { reader: self, left, place: Place::First };
+                let mut elements = Elements { reader: self, left, taken: 0, place: Place::First };
                 let value = visitor.visit_seq(&mut elements)?;
                 elements.end()?;
                 Ok(value)
@@ -41,7 +58,10 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
                 {
                     visitor.visit_i64(number)
                 } else {
-                    by_serde_json(text, visitor)
+                    match text.parse::<f64>() {
+                        Ok(number) if number.is_finite() => visitor.visit_f64(number),
+                        _ => Err(self.error("number out of range")),
+                    }
                 }
             }
             _ => match self.word()? {
@@ -67,7 +87,14 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, JsonError> {
-        if name == span::NAME { visitor.visit_borrowed_str(self.span()?) } else { visitor.visit_newtype_struct(self) }
+        if name == span::NAME {
+            return visitor.visit_borrowed_str(self.span()?);
+        }
+        if !name.starts_with(OF_SERDE_JSON) {
+            return visitor.visit_newtype_struct(self);
+        }
+        let mut inner = serde_json::Deserializer::from_str(self.span()?);
+        inner.deserialize_newtype_struct(name, visitor).map_err(|error| self.error(&error.to_string()))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -79,14 +106,14 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         match self.peek() {
             Some(b'{') => {
                 self.enter()?;
-                let mut members = Members { reader: self, place: Place::First };
+                let mut members = Members::of(self);
                 let value = visitor.visit_enum(MapAccessDeserializer::new(&mut members))?;
                 members.end()?;
                 Ok(value)
             }
             _ => match self.string()? {
-                Found::Plain(text) => visitor.visit_enum(BorrowedStrDeserializer::new(text)),
-                Found::Escaped => Err(self.error("a variant with escapes")),
+                Found::Plain(text) => Key::Plain(text).deserialize_enum("", &[], visitor),
+                Found::Escaped(_) => Key::Unescaped(self.unescaped()).deserialize_enum("", &[], visitor),
             },
         }
     }
@@ -96,15 +123,15 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         visitor.visit_unit()
     }
 
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct identifier
+    wide! {
+        deserialize_i128: i128, visit_i128;
+        deserialize_u128: u128, visit_u128;
     }
-}
 
-/// What is rare, and no container.
-fn by_serde_json<'de, V: Visitor<'de>>(token: &'de str, visitor: V) -> Result<V::Value, JsonError> {
-    serde_json::Deserializer::from_str(token).deserialize_any(visitor).map_err(JsonError::custom)
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct
+        map struct identifier
+    }
 }
 
 /// Where in a container a reader is.
@@ -131,10 +158,16 @@ impl Place {
 /// The members of an object.
 struct Members<'r, 'de> {
     reader: &'r mut Reader<'de>,
+    /// The last key, as it stands.
+    key: &'de str,
     place: Place,
 }
 
-impl Members<'_, '_> {
+impl<'r, 'de> Members<'r, 'de> {
+    fn of(reader: &'r mut Reader<'de>) -> Self {
+        Self { reader, key: "", place: Place::First }
+    }
+
     /// Leaves the object, whose end is here.
     fn end(mut self) -> Result<(), JsonError> {
         if self.place.goes_on(self.reader, b'}')? {
@@ -153,16 +186,23 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
         if !self.place.goes_on(self.reader, b'}')? {
             return Ok(None);
         }
-        match self.reader.string()? {
-            Found::Plain(key) => seed.deserialize(BorrowedStrDeserializer::new(key)).map(Some),
-            Found::Escaped => seed.deserialize(StrDeserializer::new(self.reader.unescaped())).map(Some),
-        }
+        let key = match self.reader.string()? {
+            Found::Plain(key) => {
+                self.key = key;
+                Key::Plain(key)
+            }
+            Found::Escaped(key) => {
+                self.key = key;
+                Key::Unescaped(self.reader.unescaped())
+            }
+        };
+        seed.deserialize(key).map(Some)
     }
 
     #[inline]
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, JsonError> {
         self.reader.take(b':', "a colon")?;
-        seed.deserialize(&mut *self.reader)
+        seed.deserialize(&mut *self.reader).map_err(|error| error.in_member(self.key, self.reader.at()))
     }
 }
 
@@ -171,6 +211,8 @@ struct Elements<'r, 'de> {
     reader: &'r mut Reader<'de>,
     /// How many are left, where that is known.
     left: Option<usize>,
+    /// How many were begun.
+    taken: usize,
     place: Place,
 }
 
@@ -194,7 +236,9 @@ impl<'de> SeqAccess<'de> for Elements<'_, 'de> {
             return Ok(None);
         }
         self.left = self.left.map(|left| left.saturating_sub(1));
-        seed.deserialize(&mut *self.reader).map(Some)
+        self.taken += 1;
+        let element = seed.deserialize(&mut *self.reader);
+        element.map(Some).map_err(|error| error.in_element(self.taken - 1, self.reader.at()))
     }
 
     fn size_hint(&self) -> Option<usize> {

@@ -1,7 +1,6 @@
 //! PURE. A place in a JSON text that goes forward value by value.
 
-use std::fmt;
-
+use super::JsonError;
 use super::token::{self, Word};
 use crate::client::value_scan::ValueScan;
 
@@ -26,35 +25,25 @@ pub(crate) struct Reader<'de> {
     unescaped: String,
 }
 
-/// Why a text cannot be read.
-#[derive(Debug)]
-pub(crate) struct JsonError(Box<str>);
-
-impl fmt::Display for JsonError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for JsonError {}
-
-impl serde::de::Error for JsonError {
-    fn custom<T: fmt::Display>(message: T) -> Self {
-        Self(message.to_string().into())
-    }
-}
-
 /// A string in the text.
 pub(super) enum Found<'de> {
     Plain(&'de str),
-    /// It holds escapes, without which [`Reader::unescaped`] has it.
-    Escaped,
+    /// It holds escapes, without which [`Reader::unescaped`] has it; as it stands.
+    Escaped(&'de str),
 }
 
 impl<'de> Reader<'de> {
     /// A reader that does not look into what is skipped.
     pub(crate) fn new(text: &'de str) -> Self {
         Self { text, at: 0, depth_left: DEPTH_MAX, arrays: 0, strict: false, unescaped: String::new() }
+    }
+
+    /// A reader of bytes that must be a text.
+    pub(crate) fn of_bytes(bytes: &'de [u8]) -> Result<Self, JsonError> {
+        match str::from_utf8(bytes) {
+            Ok(text) => Ok(Self::new(text)),
+            Err(error) => Err(JsonError::new("what is no UTF-8".to_owned(), error.valid_up_to())),
+        }
     }
 
     /// A reader that checks what it skips, but for [`Span`](super::Span)s.
@@ -71,14 +60,19 @@ impl<'de> Reader<'de> {
     }
 
     pub(super) fn error(&self, what: &str) -> JsonError {
-        JsonError(format!("{what} at byte {}", self.at).into())
+        JsonError::new(what.to_owned(), self.at)
     }
 
     pub(super) fn expected(&mut self, what: &str) -> JsonError {
         match self.peek() {
             Some(_) => self.error(&format!("expected {what}")),
-            None => self.error(&format!("EOF where {what} was expected,")),
+            None => self.error(&format!("EOF where {what} was expected")),
         }
+    }
+
+    /// How many bytes were read.
+    pub(super) fn at(&self) -> usize {
+        self.at
     }
 
     fn rest(&self) -> &'de [u8] {
@@ -133,7 +127,7 @@ impl<'de> Reader<'de> {
                 self.unescaped.clear();
                 let unescaped = token::unescape(self.slice(start, self.at), &mut self.unescaped);
                 unescaped.ok_or_else(|| self.error("half a pair of surrogates"))?;
-                Found::Escaped
+                Found::Escaped(self.slice(start, self.at - 1))
             }
         })
     }
@@ -174,6 +168,17 @@ impl<'de> Reader<'de> {
         let start = self.at;
         self.at += len;
         Ok((self.slice(start, self.at), is_whole))
+    }
+
+    /// Takes the number that comes, if it is a whole one.
+    pub(super) fn wide_number(&mut self) -> Option<&'de str> {
+        self.peek();
+        let (len, is_whole) = token::number(self.rest())?;
+        is_whole.then(|| {
+            let start = self.at;
+            self.at += len;
+            self.slice(start, self.at)
+        })
     }
 
     /// Takes `null`, `true` or `false`.

@@ -158,3 +158,78 @@ proptest! {
         }
     }
 }
+
+/// A key that is more than a text, and what it is.
+type Odd = BTreeMap<Option<i8>, BTreeMap<bool, BTreeMap<char, (u128, i128)>>>;
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
+enum Way {
+    #[serde(rename = "ü\n")]
+    Up,
+    Down,
+}
+
+#[derive(Debug, serde::Deserialize)]
+struct Raw<'a> {
+    #[serde(borrow)]
+    lent: &'a serde_json::value::RawValue,
+    owned: Option<Box<serde_json::value::RawValue>>,
+}
+
+#[test]
+fn keys_wide_numbers_and_variants_are_what_serde_json_takes_them_for() {
+    let max = format!(r#"{{"-7":{{"true":{{"x":[{},{}]}}}}}}"#, u128::MAX, i128::MIN);
+    for text in [max.as_str(), r#"{"-7":{"true":{"x":[1,-1]}}}"#, r#"{"300":{}}"#, r#"{"x":{}}"#, r#"{"1":{"yes":{}}}"#]
+    {
+        assert_eq!(loose::<Odd>(text), serde_json::from_str(text).ok(), "{text}");
+    }
+    for text in [r#"{"Down":"\u00fc\n"}"#, r#"{"\u00fc\n":"Down"}"#, r#"{"Down":"Down "}"#, r#"{"up":"Down"}"#] {
+        assert_eq!(loose::<BTreeMap<Way, Way>>(text), serde_json::from_str(text).ok(), "{text}");
+    }
+    for text in ["1e999", "-1e999", "123456789012345678901234567890", "-0", "0.1e-7", "1E3", "[1.5]"] {
+        assert_eq!(loose::<Value>(text), serde_json::from_str(text).ok(), "{text}");
+    }
+}
+
+#[test]
+fn a_raw_value_is_the_text_as_it_stands() {
+    let text = r#"{"lent": {"a" : [1, 2.50]} ,"owned":"\u00e9"}"#;
+    let raw: Raw<'_> = read(Reader::new(text)).unwrap();
+    assert_eq!((raw.lent.get(), raw.owned.unwrap().get()), (r#"{"a" : [1, 2.50]}"#, r#""\u00e9""#));
+    assert!(read::<Raw<'_>>(Reader::new(r#"{"lent":[1 2]}"#)).is_none(), "it would not be JSON");
+}
+
+#[test]
+fn an_error_tells_the_path_and_the_place() {
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "read alone")]
+    struct Node {
+        #[serde(default)]
+        size: u8,
+        #[serde(default, rename = "the nodes")]
+        nodes: Vec<Vec<Self>>,
+        #[serde(default)]
+        by_name: BTreeMap<String, Self>,
+    }
+
+    let cases = [
+        (r#"{"size":300}"#, "size: invalid value: integer `300`, expected u8 at byte 11"),
+        (
+            r#"{"the nodes":[[],[{},{"size":"x"}]]}"#,
+            r#"the nodes[1][1].size: invalid type: string "x", expected u8 at byte 32"#,
+        ),
+        (r#"{"by_name":{"a\"b":{"size":[]}}}"#, r#"by_name.a\"b.size: invalid type: sequence, expected u8 at byte 28"#),
+        (
+            r#"{"by_name":{"a":{"siez":1}}}"#,
+            "by_name.a: unknown field `siez`, expected one of `size`, `the nodes`, `by_name` at byte 23",
+        ),
+        (r#"{"siez":1}"#, "unknown field `siez`, expected one of `size`, `the nodes`, `by_name`"),
+        (r#"{"size":1 2}"#, "expected a comma or an end at byte 10"),
+        (r#"{"the nodes":[[{]]}"#, "the nodes[0][0]: expected a string at byte 16"),
+        (r#"{"size":1"#, "EOF where a comma or an end was expected at byte 9"),
+    ];
+    for (text, error) in cases {
+        assert_eq!(Node::deserialize(&mut Reader::new(text)).unwrap_err().to_string(), error, "{text}");
+    }
+}

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_path_to_error::Track;
 
 use super::parts::{Owner, Part, Parts};
 use super::table::NUMBER_MAX;
@@ -29,17 +28,8 @@ pub(super) fn read<'a>(json: &'a [u8], options: &DecodeOptions) -> Result<Parts<
     Walk::of_object(&mut parts, options)
         .deserialize(&mut reader)
         .and_then(|()| reader.end())
-        .map_err(|error| fail(&in_place(text, options).unwrap_or_else(|| error.to_string())))?;
+        .map_err(|error| fail(&error))?;
     Ok(parts)
-}
-
-/// Reads a text that is at fault again, to tell the path of the field beside what is wrong with it.
-fn in_place(text: &str, options: &DecodeOptions) -> Option<String> {
-    let (mut parts, mut reader, mut track) = (Parts::of(text.as_bytes()), Reader::strict(text), Track::new());
-    let tracked = serde_path_to_error::Deserializer::new(&mut reader, &mut track);
-    let error = Walk::of_object(&mut parts, options).deserialize(tracked).err()?;
-    let path = track.path();
-    path.iter().next().map(|_| format!("{path}: {error}"))
 }
 
 impl Parts<'_> {
