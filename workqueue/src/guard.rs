@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::shared::{Session, Shared};
@@ -73,6 +74,10 @@ impl<K: Eq + Clone> Drop for Hold<K> {
         let Some(claim) = self.claim else { return };
         let mut spare = None; // Drops outside the lock.
         self.shared.begin_untimed().finish(|state| state.done(claim, &mut spare));
+        // The other copy of the key is dropped first. Where both panic the second must not meet the first.
+        if std::thread::panicking() && catch_unwind(AssertUnwindSafe(|| drop(spare))).is_err() {
+            tracing::error!("a key of a work queue panicked when it was dropped");
+        }
     }
 }
 

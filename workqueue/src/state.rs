@@ -227,10 +227,12 @@ impl<K: Eq + Clone> State<K> {
         self.keys.key(hand_out.claim.slot)
     }
 
-    /// Takes back what was just handed out: the key waits on, as the last.
+    /// Takes back what was just handed out: the key waits on, as the last, and where there are priorities at the lowest: else
+    /// it would come first again and again.
     #[cold]
     pub(crate) fn take_back(&mut self, hand_out: HandOut) {
-        self.mark(hand_out.claim.slot, hand_out.since, hand_out.priority);
+        let priority = if self.merges { i32::MIN } else { hand_out.priority };
+        self.mark(hand_out.claim.slot, hand_out.since, priority);
         self.finish(hand_out.claim.slot, &mut None);
     }
 

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -255,7 +255,9 @@ impl<R: RequestKey> Runnable for Controller<R> {
         if !self.inner.run.load(Ordering::Acquire) {
             return Activity { done, at_hand: 0 };
         }
-        let queue = self.inner.queue.queue().snapshot();
+        // A request that cannot be cloned waits, or is being reconciled.
+        let snapshot = || self.inner.queue.queue().snapshot();
+        let Ok(queue) = catch_unwind(AssertUnwindSafe(snapshot)) else { return Activity { done, at_hand: 1 } };
         let at_hand = if queue.shutting_down { 0 } else { queue.waiting.len() };
         Activity { done, at_hand: at_hand + queue.processing.len() }
     }

@@ -13,6 +13,9 @@ pub type Request = ObjectKey;
 
 /// What can be a request: any value that can be compared, hashed and cloned. A controller of several clusters has
 /// `(Cluster, ObjectKey)`, say.
+///
+/// Where its own `Clone`, `Eq`, `Hash`, `Debug` or `Drop` panics in a worker that is counted as a panic of a reconcile and
+/// logged, and the request comes back where it can be cloned; others are not affected.
 pub trait RequestKey: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {}
 
 impl<T: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static> RequestKey for T {}

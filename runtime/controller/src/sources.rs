@@ -208,7 +208,7 @@ impl<R: RequestKey> Starter<R> {
         // In a task of its own, so that one that blocks its thread is noticed too.
         let start = AbortOnDropHandle::new(tokio::spawn(async move { source.start(cx).await }));
         match timeout(self.timeout, start).await {
-            Ok(Ok(Ok(started))) => Ok(started),
+            Ok(Ok(Ok(started))) => Ok(started.watched(&name, &self.cx)),
             Ok(Ok(Err(error))) => Err(StartError::of_source(&controller, &name, error)),
             Ok(Err(ended)) => {
                 let panic = ended.try_into_panic().map_or_else(|ended| ended.to_string(), |panic| panic_text(&*panic));

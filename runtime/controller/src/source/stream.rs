@@ -18,7 +18,7 @@ use crate::watch::Watch;
 
 /// The objects of a stream, as [`Event::Generic`], behind predicates, turned into requests by a handler. Workers do not wait
 /// for it. It takes the next object when the handler has returned from the one before: what is not taken waits in the
-/// stream, which has to be bounded. It ends with its stream.
+/// stream, which has to be bounded. It ends with its stream, also where that panics, and says so in the log.
 pub struct StreamSource<O, R: RequestKey = Request> {
     name: String,
     stream: BoxStream<'static, O>,

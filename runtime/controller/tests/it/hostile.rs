@@ -182,6 +182,77 @@ async fn a_source_whose_stream_ends_leaves_the_controller_as_it_is() {
     running.stop().await;
 }
 
+/// What is logged, as text.
+#[derive(Clone, Default)]
+struct Log(Arc<parking_lot::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    fn take(&self) -> String {
+        String::from_utf8(std::mem::take(&mut *self.0.lock())).unwrap()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_panics_or_ends_is_told_with_its_name() {
+    struct PanicsOnDrop;
+    impl Drop for PanicsOnDrop {
+        fn drop(&mut self) {
+            std::panic::resume_unwind(Box::new("on drop"));
+        }
+    }
+    let log = Log::default();
+    let writer = log.clone();
+    let reads = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let _reads = tracing::subscriber::set_default(reads);
+    let panics = futures::stream::poll_fn(|_| -> std::task::Poll<Option<Arc<Pod>>> {
+        std::panic::resume_unwind(Box::new("out of order"))
+    });
+    let held = PanicsOnDrop;
+    let panics_on_drop = futures::stream::poll_fn(move |_| {
+        let _held = &held;
+        std::task::Poll::Ready(None::<Arc<Pod>>)
+    });
+    let ends = futures::stream::empty::<Arc<Pod>>();
+    let goes_on = futures::stream::pending::<Arc<Pod>>();
+    let seen = Diary::default();
+    let controller = Controller::new("pods", writes(&seen), ControllerOptions::new());
+    controller.watch(StreamSource::new("panics", panics, EnqueueRequestForObject)).await.unwrap();
+    let running = Running::of(controller, Default::default());
+    settle().await;
+    let line = log.take();
+    assert!(line.contains("ERROR") && line.contains("a source panicked"), "{line}");
+    assert!(line.contains(r#"source="panics" controller="pods" panic="out of order""#), "{line}");
+    running.controller.watch(StreamSource::new("drop", panics_on_drop, EnqueueRequestForObject)).await.unwrap();
+    settle().await;
+    let line = log.take();
+    assert!(line.contains(r#"source="drop" controller="pods" panic="on drop""#), "{line}");
+    running.controller.watch(StreamSource::new("ends", ends, EnqueueRequestForObject)).await.unwrap();
+    running.controller.watch(StreamSource::new("goes on", goes_on, EnqueueRequestForObject)).await.unwrap();
+    settle().await;
+    let line = log.take();
+    assert!(
+        line.contains(r#"INFO"#) && line.contains(r#"a source has ended source="ends" controller="pods""#),
+        "{line}"
+    );
+    running.add("web");
+    settle().await;
+    assert_eq!(seen.lines(), ["web"]);
+    running.stop().await;
+    let line = log.take();
+    assert!(!line.contains("goes on"), "{line}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn zero_workers_and_a_time_out_of_zero_are_the_defaults() {
     let seen = Diary::default();

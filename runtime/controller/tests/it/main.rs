@@ -5,6 +5,7 @@ mod blocking;
 mod builder;
 mod hostile;
 mod misbehaving;
+mod own_code;
 mod reconcile;
 #[cfg(unix)]
 mod signals;
