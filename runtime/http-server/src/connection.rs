@@ -123,12 +123,14 @@ pub(crate) async fn serve_tls<F, A>(
 mod http2 {
     //! HTTP/2.
 
+    use http::Response;
     use hyper::server::conn::http2;
     use hyper_util::rt::TokioExecutor;
     use tokio::io::AsyncReadExt;
 
     use super::*;
     use crate::bounds::{PING_PERIOD, STREAMS_MAX};
+    use crate::untaken::{InParts, Untaken};
 
     /// The length of what every connection of HTTP/2 begins with.
     const PREFACE_LEN: usize = 24;
@@ -150,14 +152,30 @@ mod http2 {
         }
         let (rest, write) = tokio::io::split(stream);
         let stream = tokio::io::join(AsyncReadExt::chain(std::io::Cursor::new(preface), rest), write);
-        let open = Open::default();
+        let (open, untaken) = (Open::default(), Untaken::default());
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .keep_alive_interval(PING_PERIOD)
             .max_concurrent_streams(STREAMS_MAX)
-            .serve_connection(TokioIo::new(stream), service_fn(caught(answer, open.clone())));
-        until_stopped(connection, open, stop).await;
+            .serve_connection(TokioIo::new(stream), service_fn(counted(caught(answer, open.clone()), untaken.clone())));
+        tokio::select! {
+            () = until_stopped(connection, open, stop) => {}
+            () = untaken.stalled() => tracing::debug!("a client of HTTP/2 does not take its answer"),
+        }
     }
+
+    /// Each body counts as untaken until it is sent.
+    fn counted<F>(answer: F, untaken: Untaken) -> impl Fn(Request<Incoming>) -> CountedAnswer + Send + 'static
+    where
+        F: Fn(Request<Incoming>) -> CaughtAnswer + Send + 'static,
+    {
+        move |request| {
+            let (answering, untaken) = (answer(request), untaken.clone());
+            Box::pin(async move { Ok(answering.await?.map(|body| untaken.begin(body))) })
+        }
+    }
+
+    type CountedAnswer = futures::future::BoxFuture<'static, Result<Response<InParts>, Infallible>>;
 }
 
 /// Answers 500 where answering panics, be it when it begins or later.

@@ -33,6 +33,7 @@
 //! | TLS handshake | 10 s | the connection is closed |
 //! | head of a request | 1 MiB (HTTP/2: 16 kB), 32 s | 431, or the connection is closed; idle connections of HTTP/1.1 end by it too |
 //! | time in which nothing of an answer can be sent, because the client does not read | 60 s | the connection is closed |
+//! | time in which an answer of HTTP/2 goes no further, by 16 KiB or to its end, because the client does not grant it | 60 s | the connection is closed |
 //! | begin of a connection of HTTP/2 | 32 s | the connection is closed |
 //! | requests at once on a connection of HTTP/2 | 250 | more wait |
 //! | answer to a ping of HTTP/2, sent every 30 s | 20 s | the connection is closed |
@@ -52,6 +53,8 @@ mod bounds;
 mod connection;
 mod http_server;
 mod unstalled;
+#[cfg(feature = "http2")]
+mod untaken;
 
 pub use answer::{Answer, text};
 pub use http_server::HttpServer;

@@ -371,3 +371,50 @@ async fn who_shakes_hands_and_says_nothing_or_does_not_shake_hands_is_let_go() {
         assert!(is_closed(&mut stream).await, "{protocols:?}");
     }
 }
+
+#[tokio::test]
+async fn with_http_2_a_client_that_does_not_take_its_answer_is_let_go_after_a_minute() {
+    let trust = Trust::new();
+    // The first is with hyper's queue as a whole, of the second most waits in its body.
+    for len in [2 * WINDOW as usize, 1 << 20] {
+        let body = bytes::Bytes::from(vec![b'x'; len]);
+        let server = HttpServer::new("large", local()).tls(trust.certificate.clone());
+        let it = running(server, move |_| std::future::ready(text(StatusCode::OK, body.clone()))).await;
+        for (pause, is_cut) in [(0, false), (50, false), (70, true)] {
+            let count = take_after(&trust, it.address, pause).await;
+            assert_eq!(count < len, is_cut, "{count} bytes of {len} after {pause} s");
+        }
+    }
+}
+
+/// How much of an answer may come before the client takes any.
+const WINDOW: u32 = 1024;
+
+/// Asks over HTTP/2, takes nothing of the answer for so many seconds of virtual time, and then all of it. How many bytes
+/// there were.
+async fn take_after(trust: &Trust, address: SocketAddr, pause: u64) -> usize {
+    let stream = trust.connect(address, &["h2"]).await;
+    let builder = h2::client::Builder::new().initial_window_size(WINDOW).to_owned();
+    let (mut send, mut connection) = builder.handshake::<_, bytes::Bytes>(stream).await.unwrap();
+    let mut pings = connection.ping_pong().unwrap();
+    // It goes on answering pings.
+    let connection = tokio::spawn(connection);
+    let request = Request::builder().uri("https://localhost/").body(()).unwrap();
+    let (answer, _) = send.send_request(request, true).unwrap();
+    let mut body = answer.await.unwrap().into_body();
+    for _ in 0..pause / 5 {
+        tokio::time::pause();
+        tokio::time::advance(std::time::Duration::from_secs(5)).await;
+        tokio::time::resume();
+        // All that was sent before has come, also the server's own pings.
+        let _ = pings.ping(h2::Ping::opaque()).await;
+    }
+    let mut count = 0;
+    while let Some(Ok(part)) = body.data().await {
+        count += part.len();
+        let _ = body.flow_control().release_capacity(part.len());
+    }
+    drop((body, send));
+    let _ = connection.await.unwrap();
+    count
+}
