@@ -2,6 +2,8 @@
 //! shuttle's, where models run them in all orders or in many. The crates above take those of the models from here.
 
 #[cfg(shuttle)]
+mod model;
+#[cfg(shuttle)]
 mod scheduled;
 
 #[cfg(loom)]
@@ -9,7 +11,7 @@ pub use loom::sync::atomic;
 #[cfg(loom)]
 pub use loom_lock::{Mutex, MutexGuard};
 #[cfg(shuttle)]
-pub use scheduled::*;
+pub use {model::model, scheduled::*};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use {parking_lot::Mutex, std::thread, tokio::sync::Notify};
 

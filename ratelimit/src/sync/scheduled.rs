@@ -204,7 +204,37 @@ impl JoinError {
     }
 }
 
-/// In a model no time passes.
+/// tokio-util's, of a task of shuttle's.
+#[derive(Debug)]
+pub struct AbortOnDropHandle<T>(JoinHandle<T>);
+
+impl<T> AbortOnDropHandle<T> {
+    pub fn new(task: JoinHandle<T>) -> Self {
+        Self(task)
+    }
+
+    pub fn abort(&self) {
+        self.0.0.abort();
+    }
+}
+
+impl<T> Future for AbortOnDropHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(cx)
+    }
+}
+
+impl<T> Drop for AbortOnDropHandle<T> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.abort();
+        }
+    }
+}
+
+/// In a model no time passes but that of a manual clock.
 pub async fn sleep(_: Duration) {
     match std::future::pending::<Infallible>().await {}
 }

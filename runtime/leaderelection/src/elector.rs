@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use k8s_openapi::jiff::Timestamp;
-use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -12,6 +11,7 @@ use crate::elector_builder::{ElectorBuilder, Hooks};
 use crate::leadership::View;
 use crate::local_clock::LocalClock;
 use crate::run::Run;
+use crate::sync::Mutex;
 use crate::{Election, EndCause, Leadership, Lock, Settings, Term};
 
 /// A candidate for leadership; as client-go's `LeaderElector`.

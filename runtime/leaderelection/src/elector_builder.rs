@@ -7,13 +7,13 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use k8s_openapi::jiff::Timestamp;
 use kubewire_ratelimit::{Clock, Random};
-use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::elector::Elector;
 use crate::leadership::View;
 use crate::local_clock::{LocalClock, suspended_since_now};
 use crate::survive::survive;
+use crate::sync::Mutex;
 use crate::{Election, LeaderEvents, LeaderMetrics, Lock, Settings, SettingsError, Term};
 
 /// Makes an [`Elector`].

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::Term;
+use crate::sync::Mutex;
 
 /// Whether this process leads, for all who want to know. Made by [`Elector::leadership`](crate::Elector::leadership);
 /// cheap to clone.
@@ -34,19 +34,22 @@ pub(crate) struct Seen {
 impl Leadership {
     /// Whether this process leads at this moment: a comparison with the clock, not a flag. See [`Term::is_valid`].
     pub fn is_leader(&self) -> bool {
-        self.terms.borrow().as_ref().is_some_and(Term::is_valid)
+        self.term().is_some()
     }
 
     /// The term, if there is one.
     pub fn term(&self) -> Option<Term> {
-        self.terms.borrow().clone().filter(Term::is_valid)
+        // The clock is read without the lock: what it adds for a suspended machine is the user's.
+        let term = self.terms.borrow().clone();
+        term.filter(Term::is_valid)
     }
 
     /// Waits until this process leads; `None` when the elector is gone. Cancel-safe.
     pub async fn wait_for_leadership(&self) -> Option<Term> {
         let mut terms = self.terms.clone();
         loop {
-            if let Some(term) = terms.borrow_and_update().clone().filter(Term::is_valid) {
+            let term = terms.borrow_and_update().clone();
+            if let Some(term) = term.filter(Term::is_valid) {
                 return Some(term);
             }
             terms.changed().await.ok()?;
@@ -74,7 +77,8 @@ impl Leadership {
     /// # Errors
     /// So it is.
     pub fn check(&self, tolerance: Duration) -> Result<(), HealthError> {
-        let Some(term) = self.terms.borrow().clone() else { return Ok(()) };
+        let term = self.terms.borrow().clone();
+        let Some(term) = term else { return Ok(()) };
         let age = term.now().saturating_duration_since(term.renewed());
         if age <= self.view.lease_duration.saturating_add(tolerance) {
             return Ok(());

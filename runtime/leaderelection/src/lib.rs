@@ -99,13 +99,17 @@ mod elector_builder;
 pub mod fake;
 mod identity;
 mod leadership;
+#[cfg(not(shuttle))]
 mod lease_lock;
 mod local_clock;
 mod lock;
+#[cfg(all(shuttle, test))]
+mod models;
 mod record;
 mod run;
 mod settings;
 mod survive;
+mod sync;
 mod telling;
 mod term;
 
@@ -115,6 +119,7 @@ pub use elector::{ElectionError, Elector};
 pub use elector_builder::ElectorBuilder;
 pub use identity::unique_identity;
 pub use leadership::{HealthError, LeaderHealth, Leadership};
+#[cfg(not(shuttle))]
 pub use lease_lock::LeaseLock;
 pub use lock::{Lock, LockError, LockReference};
 pub use record::{Record, Versioned};

@@ -8,11 +8,10 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, OptionFuture};
 use kubewire_ratelimit::FailureLog;
 use kubewire_ratelimit::clock::after;
-use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::survive::{message, survive};
+use crate::sync::{AbortOnDropHandle, Handle, JoinError};
 use crate::{Election, ElectionError, Elector, EndCause, Lock, LockError, Notice, Outcome, Request, Step, Term};
 
 /// How long aborted work may take to come to an await.
@@ -202,7 +201,7 @@ impl<'a> Run<'a> {
             // Making the future is the user's code as well.
             let work = AssertUnwindSafe(|| work(term));
             match std::panic::catch_unwind(work) {
-                Ok(work) => self.work = Some(AbortOnDropHandle::new(tokio::spawn(work))),
+                Ok(work) => self.work = Some(AbortOnDropHandle::new(Handle::current().spawn(work))),
                 Err(panic) => self.work_panicked(message(&*panic)),
             }
         }

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::local_clock::LocalClock;
+use crate::sync::Mutex;
 
 /// A stretch of leadership, from its begin to its end. Cheap to clone; it says the same to all.
 ///

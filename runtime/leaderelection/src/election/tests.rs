@@ -1,3 +1,5 @@
+use k8s_openapi::jiff::SignedDuration;
+
 use super::*;
 
 const fn secs(secs: u64) -> Duration {
@@ -203,7 +205,7 @@ fn steps_of_the_own_wall_clock_change_nothing() {
     let mut bench = Bench::new(Settings::default());
     bench.lead();
     for step in [3600, -7200, 3600] {
-        bench.wall += k8s_openapi::jiff::SignedDuration::from_secs(step);
+        bench.wall += SignedDuration::from_secs(step);
         let (waited, ticket, request) = bench.until_request(secs(5)).unwrap();
         let Request::Update(update) = request else { panic!("{request:?}") };
         assert_eq!((waited, update.record.transitions), (secs(2), 0));

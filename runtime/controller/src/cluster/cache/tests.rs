@@ -344,6 +344,23 @@ async fn a_type_that_is_watched_no_longer_is_silent_and_can_be_watched_anew() {
     assert_eq!(server.requests_open(), 0);
 }
 
+/// An unwatch has two steps; this one comes between them.
+#[tokio::test(start_paused = true)]
+async fn who_watches_while_another_unwatches_begins_anew() {
+    let server = server().await;
+    let cache = Cache::new(server.client(), CacheOptions::new());
+    let configs = cache.watch::<Config>().unwrap();
+    started(&cache).await;
+    configs.remove_from(&cache.shared.factory);
+    let again = cache.watch::<Config>().unwrap();
+    tokio::time::timeout(MINUTE, again.synced()).await.expect("it runs").unwrap();
+    server.create("configmaps", config("default", "e", "web")).unwrap();
+    settle().await;
+    assert_eq!(names(again.list(&ListQuery::all()).unwrap()), "a b c d e");
+    assert!(!cache.unwatch(&configs), "the second step does not end the watch that came between");
+    assert!(cache.unwatch(&again));
+}
+
 #[tokio::test(start_paused = true)]
 async fn watching_twice_is_watching_once_and_the_end_closes_every_watch() {
     let server = server().await;
