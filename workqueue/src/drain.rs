@@ -63,7 +63,7 @@ impl<'a, K: Eq + Clone> Drain<'a, K> {
     /// How it ended, if it did; else it is woken by `waker`, but for the deadline.
     fn outcome(&mut self, waker: &Waker) -> Option<DrainOutcome> {
         let mut session = self.shared.begin();
-        let now = session.now;
+        let now = session.now();
         let Inner { state, drains, .. } = &mut *session.inner;
         let outcome = drains.outcome(self.place, waker);
         let timed_out = DrainOutcome::TimedOut { processing: state.processing(), waiting: state.len() };

@@ -28,7 +28,8 @@ use crate::waiting::Get;
 /// built outside a runtime.
 ///
 /// # Cost
-/// Every operation takes one lock for a moment. Where there are delays or metrics it reads the clock; otherwise add and get
+/// Every operation takes one lock for a moment. Where there are delays or metrics it reads the clock; otherwise a get, and
+/// an add of a key that does not wait yet,
 /// read the kernel's last tick, a quarter of that, so that ages in [`status`](Self::status) and
 /// [`snapshot`](Self::snapshot) may be some milliseconds too long, and are not of a runtime's paused time.
 /// With n keys: `add`, `get` and `done` are O(1) (one hash in `add`, none in `get` and in a guard's drop), delays O(log n).
@@ -78,7 +79,7 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     pub fn add_at_priority(&self, key: K, priority: i32) {
         let hash = self.shared.hasher.hash_one(&key);
         let mut key = Some(key); // What is not taken drops last, outside the lock.
-        self.shared.begin_add_or_get().add(hash, &mut key, priority);
+        self.shared.begin_untimed().add(hash, &mut key, priority);
     }
 
     /// Adds `key` once `delay` has passed; at once where it is zero.
@@ -164,7 +165,7 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     /// There is none now, or there will be none.
     #[inline]
     pub fn try_get(&self) -> Result<Guard<K>, TryGetError> {
-        let mut session = self.shared.begin_add_or_get();
+        let mut session = self.shared.begin_get();
         match session.take(None) {
             Some(hand_out) => Ok(Guard::new(&self.shared, &mut session, hand_out)),
             None if session.inner.state.is_shutting_down() => Err(TryGetError::ShutDown),
@@ -263,14 +264,14 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     pub fn status(&self, key: &K) -> KeyStatus {
         let hash = self.shared.hasher.hash_one(key);
         let session = self.shared.begin();
-        let now = session.now;
+        let now = session.now();
         session.inner.state.find(hash, key).map(|known| KeyStatus::of(&known, now)).unwrap_or_default()
     }
 
     /// What waits, is processed and is delayed, and for how long. O(n): clones all keys under the lock.
     pub fn snapshot(&self) -> Snapshot<K> {
         let session = self.shared.begin();
-        let now = session.now;
+        let now = session.now();
         let mut snapshot = Snapshot::of(&session.inner.state, now);
         drop(session);
         snapshot.sort();
@@ -284,7 +285,7 @@ impl<K: Eq + Hash + Clone> Queue<K> {
     pub fn refresh_metrics(&self) {
         let Some(metrics) = &self.shared.metrics else { return };
         let session = self.shared.begin();
-        let now = session.now;
+        let now = session.now();
         let ages = session.inner.state.processing_since().map(|since| now.saturating_duration_since(since));
         let (total, longest) = ages.fold((Duration::ZERO, Duration::ZERO), |(total, longest), age| {
             (total.saturating_add(age), longest.max(age))

@@ -27,7 +27,7 @@ pub(crate) struct Shared<K> {
     /// Whether there are delays: whether to read the clock before locking. A hint; set under the lock.
     delays: AtomicBool,
     /// The only lock of a queue. Under it no waker is woken, no metric told, no key hashed or dropped. Keys are compared
-    /// and cloned, and the order is asked.
+    /// and cloned, the order is asked, and an add reads the kernel's last tick.
     inner: Mutex<Inner<K>>,
 }
 
@@ -36,8 +36,6 @@ pub(crate) struct Inner<K> {
     pub(crate) state: State<K>,
     pub(crate) waiters: Waiters,
     pub(crate) drains: Drains,
-    /// The last moment that was read, but for ages.
-    now: Instant,
 }
 
 /// What a get that waits learns when it looks.
@@ -59,7 +57,7 @@ impl<K: Eq + Clone> Shared<K> {
         order: Box<dyn Order<K>>,
         prioritized: bool,
     ) -> Self {
-        let (waiters, drains, now) = (Waiters::default(), Drains::default(), clock.now());
+        let (waiters, drains) = (Waiters::default(), Drains::default());
         let mut state = State::new(order);
         if prioritized {
             state.merge();
@@ -67,7 +65,7 @@ impl<K: Eq + Clone> Shared<K> {
                 state.gather_moves();
             }
         }
-        let inner = Inner { state, waiters, drains, now };
+        let inner = Inner { state, waiters, drains };
         let hasher = DefaultHashBuilder::default();
         Self { name, clock, hasher, metrics, delays: AtomicBool::new(false), inner: Mutex::new(inner) }
     }
@@ -85,30 +83,29 @@ impl<K: Eq + Clone> Shared<K> {
     /// Begins an operation that needs the time for ages alone: where there are no delays and no metrics, some
     /// milliseconds do not matter.
     #[inline]
-    pub(crate) fn begin_add_or_get(&self) -> Session<'_, K> {
+    pub(crate) fn begin_get(&self) -> Session<'_, K> {
         if self.is_timed() {
             return self.begin();
         }
-        let now = self.clock.coarse_now();
-        let inner = self.inner.lock();
-        if inner.state.has_delayed() {
-            // The first delay has come between the look and the lock.
-            return self.promoted(inner, self.clock.now());
-        }
-        self.session(inner, now)
+        self.begin_with(Now::Is(self.clock.coarse_now()))
     }
 
-    /// Begins an operation that needs no time but where there are delays or metrics; reads no clock where there are none.
+    /// As [`begin_get`](Self::begin_get), for an operation that mostly needs no time: the clock is read when it is asked.
     #[inline]
     pub(crate) fn begin_untimed(&self) -> Session<'_, K> {
         if self.is_timed() {
             return self.begin();
         }
+        self.begin_with(Now::LastTick(&self.clock))
+    }
+
+    #[inline(always)]
+    fn begin_with<'a>(&'a self, now: Now<'a>) -> Session<'a, K> {
         let inner = self.inner.lock();
         if inner.state.has_delayed() {
+            // The first delay has come between the look and the lock.
             return self.promoted(inner, self.clock.now());
         }
-        let now = inner.now;
         self.session(inner, now)
     }
 
@@ -118,9 +115,8 @@ impl<K: Eq + Clone> Shared<K> {
     }
 
     /// It is `now`: adds the delayed keys that are due.
-    fn promoted<'a>(&'a self, mut inner: MutexGuard<'a, Inner<K>>, now: Instant) -> Session<'a, K> {
-        inner.now = now;
-        let mut session = self.session(inner, now);
+    fn promoted<'a>(&'a self, inner: MutexGuard<'a, Inner<K>>, now: Instant) -> Session<'a, K> {
+        let mut session = self.session(inner, Now::Is(now));
         let adds = session.inner.state.promote(now);
         if let Some(report) = session.after.report() {
             report.adds = adds;
@@ -131,7 +127,7 @@ impl<K: Eq + Clone> Shared<K> {
 
     // A session is put together once, in its place, when all is known: moving one costs more than it does.
     #[inline(always)]
-    fn session<'a>(&'a self, inner: MutexGuard<'a, Inner<K>>, now: Instant) -> Session<'a, K> {
+    fn session<'a>(&'a self, inner: MutexGuard<'a, Inner<K>>, now: Now<'a>) -> Session<'a, K> {
         Session { now, inner, after: Aftermath::new(self.metrics.as_deref()) }
     }
 
@@ -145,7 +141,7 @@ impl<K: Eq + Clone> Shared<K> {
 
     /// A get looks for a key; it stands at `place` where it is in line already. Never waits.
     pub(crate) fn look(self: &Arc<Self>, place: &mut Option<usize>, waker: &Waker) -> Look<K> {
-        let mut session = self.begin_add_or_get();
+        let mut session = self.begin_get();
         let former = place.and_then(|place| session.inner.waiters.hush(place));
         // The first in line comes first, though it may be another that looks because a moment has come.
         session.call();
@@ -168,21 +164,46 @@ impl<K: Eq + Clone> Shared<K> {
     }
 }
 
+/// The present moment of an operation.
+#[derive(Clone, Copy)]
+enum Now<'a> {
+    /// It was read when the operation began.
+    Is(Instant),
+    /// It is read when somebody asks, and is exact to some milliseconds.
+    LastTick(&'a Clock),
+}
+
+impl Now<'_> {
+    #[inline]
+    fn read(self) -> Instant {
+        match self {
+            Self::Is(now) => now,
+            Self::LastTick(clock) => clock.coarse_now(),
+        }
+    }
+}
+
 /// One operation on a queue: holds the lock, and gathers what has to be done after it. When it is dropped, also by a
 /// panic, those in line are called for the keys that wait, the drains are told, the lock is let go, and then the rest
 /// is done: fields are dropped in their order.
 pub(crate) struct Session<'a, K: Eq + Clone> {
-    /// The present moment, as of the beginning of the operation.
-    pub(crate) now: Instant,
+    now: Now<'a>,
     pub(crate) inner: MutexGuard<'a, Inner<K>>,
     pub(crate) after: Aftermath<'a>,
 }
 
 impl<K: Eq + Clone> Session<'_, K> {
+    /// The present moment, as of the beginning of the operation.
+    #[inline]
+    pub(crate) fn now(&self) -> Instant {
+        self.now.read()
+    }
+
     /// Adds a key, which is taken unless the queue has it already.
     #[inline(always)]
     pub(crate) fn add(&mut self, hash: u64, key: &mut Option<K>, priority: i32) {
-        let accepted = self.inner.state.add(hash, key, priority, self.now);
+        let now = self.now;
+        let accepted = self.inner.state.add(hash, key, priority, || now.read());
         if let Some(report) = self.after.report() {
             report.adds += u64::from(accepted);
         }
@@ -191,7 +212,7 @@ impl<K: Eq + Clone> Session<'_, K> {
     /// Hands out a key that is not reserved for another than who stands at `place`; [`copy_key`](Self::copy_key) gives it.
     #[inline(always)]
     pub(crate) fn take(&mut self, place: Option<usize>) -> Option<HandOut> {
-        let now = self.now;
+        let now = self.now();
         let Inner { state, waiters, .. } = &mut *self.inner;
         let for_others = waiters.called() - usize::from(place.is_some_and(|place| waiters.is_called(place)));
         let may_take = state.is_shutting_down() || state.len() > for_others;
@@ -228,6 +249,7 @@ impl<K: Eq + Clone> Session<'_, K> {
         let since = finish(&mut self.inner.state);
         let now = self.now;
         if let Some(report) = self.after.report() {
+            let now = now.read();
             report.worked = since.map(|since| now.saturating_duration_since(since));
         }
         since

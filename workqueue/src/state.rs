@@ -151,16 +151,16 @@ impl<K: Eq + Clone> State<K> {
         let mut accepted = 0;
         if !self.shutting_down {
             while let Some((slot, due, priority)) = self.delays.pop_due(now) {
-                accepted += u64::from(self.mark(slot, due, priority));
+                accepted += u64::from(self.mark(slot, || due, priority));
             }
         }
         accepted
     }
 
     /// Adds `key`, which hashes to `hash`, and takes it unless the queue has it already; tells whether it is to be
-    /// processed anew because of this.
+    /// processed anew because of this. `now` is asked only then.
     #[inline]
-    pub(crate) fn add(&mut self, hash: u64, key: &mut Option<K>, priority: i32, now: Instant) -> bool {
+    pub(crate) fn add(&mut self, hash: u64, key: &mut Option<K>, priority: i32, now: impl FnOnce() -> Instant) -> bool {
         self.enter(hash, key).is_some_and(|slot| self.mark(slot, now, priority))
     }
 
@@ -232,7 +232,7 @@ impl<K: Eq + Clone> State<K> {
     #[cold]
     pub(crate) fn take_back(&mut self, hand_out: HandOut) {
         let priority = if self.merges { i32::MIN } else { hand_out.priority };
-        self.mark(hand_out.claim.slot, hand_out.since, priority);
+        self.mark(hand_out.claim.slot, || hand_out.since, priority);
         self.finish(hand_out.claim.slot, &mut None);
     }
 
@@ -306,16 +306,16 @@ impl<K: Eq + Clone> State<K> {
 
     /// Marks a key as to be processed, at this priority at least; tells whether it was not to be before.
     #[inline]
-    fn mark(&mut self, slot: Slot, now: Instant, mut priority: i32) -> bool {
+    fn mark(&mut self, slot: Slot, now: impl FnOnce() -> Instant, mut priority: i32) -> bool {
         if self.merges
             && let Some(delayed) = self.delays.remove(slot)
         {
             priority = priority.max(delayed);
         }
         match self.keys.get_mut(slot) {
-            Some(Work::Idle) => self.push(slot, now, priority),
+            Some(Work::Idle) => self.push(slot, now(), priority),
             Some(Work::Processing { dirty: dirty @ None, dirty_priority, .. }) => {
-                *dirty = Some(now);
+                *dirty = Some(now());
                 *dirty_priority = priority;
             }
             Some(_) => {

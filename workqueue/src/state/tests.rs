@@ -36,7 +36,8 @@ impl Bench {
     }
 
     fn add(&mut self, key: char) -> bool {
-        self.state.add(self.hash(key), &mut Some(key), 0, self.now())
+        let now = self.now();
+        self.state.add(self.hash(key), &mut Some(key), 0, || now)
     }
 
     fn add_after(&mut self, key: char, millis: u64) {
@@ -193,7 +194,8 @@ fn run_prioritized(script: &str, aging: Duration) {
         match op {
             '+' => {
                 let key = chars.next().unwrap();
-                bench.state.add(bench.hash(key), &mut Some(key), number(chars.as_str()), bench.now());
+                let now = bench.now();
+                bench.state.add(bench.hash(key), &mut Some(key), number(chars.as_str()), || now);
             }
             '~' => {
                 let key = chars.next().unwrap();
@@ -222,18 +224,18 @@ fn depth_moves_with_a_key_that_is_raised_while_it_waits() {
     state.merge();
     state.gather_moves();
     let (now, later) = (Instant::now(), Instant::now() + Duration::from_secs(1));
-    state.add(1, &mut Some('a'), 0, now);
+    state.add(1, &mut Some('a'), 0, || now);
     assert_eq!(state.take_moves(), [(0, 1)]);
-    state.add(1, &mut Some('a'), 1, now);
+    state.add(1, &mut Some('a'), 1, || now);
     assert_eq!(state.take_moves(), [(0, -1), (1, 1)]);
     let hand_out = state.get(now).unwrap();
     assert_eq!(state.take_moves(), [(1, -1)]);
     state.add_at(1, &mut Some('a'), 5, later);
     state.add_at(1, &mut Some('a'), 6, later);
     assert!(state.take_moves().is_empty(), "what is delayed is not there yet");
-    state.add(1, &mut Some('a'), 2, now);
+    state.add(1, &mut Some('a'), 2, || now);
     assert_eq!(state.take_moves(), [(6, 1)]);
-    state.add(1, &mut Some('a'), 7, now);
+    state.add(1, &mut Some('a'), 7, || now);
     assert_eq!(state.take_moves(), [(6, -1), (7, 1)]);
     state.done(hand_out.claim, &mut None);
     assert!(state.take_moves().is_empty());
@@ -334,7 +336,7 @@ fn an_emptied_state_gives_its_memory_back() {
     let hasher = DefaultHashBuilder::default();
     let now = Instant::now();
     for key in 0..100_000_u32 {
-        state.add(hasher.hash_one(key), &mut Some(key), 0, now);
+        state.add(hasher.hash_one(key), &mut Some(key), 0, || now);
         state.add_at(hasher.hash_one(key), &mut Some(key), 0, now + Duration::from_secs(1));
     }
     while let Some(hand_out) = state.get(now) {
@@ -523,7 +525,8 @@ proptest! {
         for (number, op) in ops.into_iter().enumerate() {
             match op {
                 Prioritized::Add(key, priority) => {
-                    bench.state.add(bench.hash(key), &mut Some(key), priority, bench.now());
+                    let now = bench.now();
+                    bench.state.add(bench.hash(key), &mut Some(key), priority, || now);
                     let entry = entries.entry(key).or_insert(Pending { priority, delayed: Some((0, 0)), number: (0, 0) });
                     if entry.delayed.is_some() || priority > entry.priority {
                         entry.number = (number, 0);
