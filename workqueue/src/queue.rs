@@ -28,10 +28,10 @@ use crate::waiting::Get;
 /// built outside a runtime.
 ///
 /// # Cost
-/// Every operation takes one lock for a moment. Where there are delays or metrics it reads the clock; otherwise a get, and
-/// an add of a key that does not wait yet,
-/// read the kernel's last tick, a quarter of that, so that ages in [`status`](Self::status) and
-/// [`snapshot`](Self::snapshot) may be some milliseconds too long, and are not of a runtime's paused time.
+/// Every operation takes one lock for a moment. Where there are delays or metrics it reads the clock; otherwise a get,
+/// and an add of a key that does not wait yet, read the kernel's last tick, a quarter of that, so that ages in
+/// [`status`](Self::status) and [`snapshot`](Self::snapshot) may be some milliseconds too long, and are not of a
+/// runtime's paused time.
 /// With n keys: `add`, `get` and `done` are O(1) (one hash in `add`, none in `get` and in a guard's drop), delays O(log n).
 /// A key is stored once, and cloned when it is handed out. An operation also adds the delayed keys that have become due
 /// since the last one, O(log n) each.
