@@ -157,6 +157,10 @@ impl Call<'_> {
                 return Err(Status::invalid_options("Options", vec![cause]));
             }
         };
+        self.target_of(dry_run)
+    }
+
+    fn target_of(&self, dry_run: bool) -> Result<Target, Status> {
         Ok(Target {
             namespace: self.objects.namespace.clone().unwrap_or_default(),
             name: self.objects.name.clone(),
@@ -293,23 +297,28 @@ impl Call<'_> {
     }
 
     fn delete_options(&self) -> Result<DeleteOptions, Status> {
-        let mut options = match self.body.is_empty() {
-            true => DeleteOptions::default(),
+        let options = match self.body.is_empty() {
+            true => {
+                let query = self.request.query;
+                DeleteOptions {
+                    grace_period_seconds: query.number("gracePeriodSeconds")?,
+                    orphan_dependents: query.flag("orphanDependents"),
+                    propagation_policy: query.text("propagationPolicy").map(str::to_owned),
+                    dry_run: query.text("dryRun").map(|stage| vec![stage.to_owned()]),
+                    preconditions: None,
+                }
+            }
+            // As the real server: then the query says nothing.
             false => serde_json::from_value(self.json()?)
                 .map_err(|error| Status::bad_request(format!("DeleteOptions cannot be decoded: {error}")))?,
         };
-        if let Some(seconds) = self.request.query.text("gracePeriodSeconds") {
-            let parsed = seconds.parse();
-            options.grace_period_seconds =
-                Some(parsed.map_err(|error| Status::bad_request(format!("invalid gracePeriodSeconds: {error}")))?);
-        }
+        options.check()?;
         Ok(options)
     }
 
     fn delete(&self) -> Answered {
         let options = self.delete_options()?;
-        let mut target = self.target()?;
-        target.dry_run |= options.is_dry_run();
+        let target = Target { dry_run: options.is_dry_run(), ..self.target_of(false)? };
         let written = self.inner.write(|world, now| world.delete(self.id, &target, &options, now))?;
         match &written {
             Written::Removed(object) if !returns_deleted(&self.objects.resource) => {
@@ -328,7 +337,7 @@ impl Call<'_> {
 
     fn delete_collection(&self) -> Answered {
         let (options, selection) = (self.delete_options()?, self.selection()?);
-        let dry_run = self.target()?.dry_run || options.is_dry_run();
+        let dry_run = options.is_dry_run();
         let namespace = selection.namespace.clone();
         let of = Collection { namespace: namespace.as_deref(), wanted: &|object| selection.matches(object) };
         let (written, version) = self

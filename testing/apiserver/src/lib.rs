@@ -51,7 +51,7 @@
 //!   is over, and a namespace that is deleted takes with it what is in it.
 //! - No admission, no defaulting but of what clients and printers count on (pods and their templates, services, workloads), no validation but of metadata, of types, and
 //!   of leases and events: a pod without containers is taken.
-//! - Server-side apply is compared with a real kube-apiserver on the same 167 requests (`tests/compared`: what stays different is a
+//! - Server-side apply is compared with a real kube-apiserver on the same 197 requests (`tests/compared`: what stays different is a
 //!   table there). It knows one version of each resource. `managedFields` are kept from the first apply on, and from the
 //!   start for an object whose create named its `fieldManager`; old entries are never put together.
 //! - No watches of single paths (`/watch/…`), no subresources but `status`.

@@ -120,11 +120,9 @@ pub(crate) fn version(query: &Query) -> Result<Option<u64>, Status> {
 impl ListOptions {
     pub(crate) fn parse(query: &Query) -> Result<Self, Status> {
         check_match(query)?;
-        let limit = match query.text("limit").map(str::parse::<i64>) {
-            None => 0,
-            Some(Ok(limit)) => limit,
-            Some(Err(error)) => return Err(Status::bad_request(format!("invalid limit: {error}"))),
-        };
+        // It bounds no list here, but has to be a number.
+        query.number("timeoutSeconds")?;
+        let limit = query.number("limit")?.unwrap_or(0);
         let mut limit = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
         let has_limit = limit != usize::MAX;
         let state = match (query.text("continue"), version(query)?, query.text("resourceVersionMatch")) {

@@ -1,6 +1,7 @@
 //! PURE. What a request asks for: from method, path and query to verb and resource.
 
 use std::fmt;
+use std::num::{IntErrorKind, ParseIntError};
 use std::sync::Arc;
 
 use http::Method;
@@ -73,6 +74,16 @@ impl Query {
     /// The value of this parameter where it says something.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.get(name).filter(|value| !value.is_empty())
+    }
+
+    /// The number of this parameter, if it has one.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Status> {
+        let parsed = self.text(name).map(|text| text.parse().map_err(|error: ParseIntError| (text, error))).transpose();
+        parsed.map_err(|(text, error)| {
+            let is_far = matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow);
+            let why = if is_far { "value out of range" } else { "invalid syntax" };
+            Status::bad_request(format!("{name}: {text:?}: {why}: want a number"))
+        })
     }
 
     pub(crate) fn flag(&self, name: &str) -> Option<bool> {

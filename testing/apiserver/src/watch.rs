@@ -26,6 +26,9 @@ pub(crate) struct WatchOptions {
     pub(crate) timeout_seconds: Option<u64>,
 }
 
+/// Ten years: an instant that far is still one.
+const TIMEOUT_SECONDS_MAX: u64 = 315_360_000;
+
 impl WatchOptions {
     pub(crate) fn parse(query: &Query) -> Result<Self, Status> {
         let version = list::version(query)?;
@@ -56,8 +59,9 @@ impl WatchOptions {
         if asked.is_none() && matches!(version, None | Some(0)) {
             asked = Some(true);
         }
-        let timeout_seconds =
-            query.text("timeoutSeconds").and_then(|text| text.parse().ok()).filter(|seconds| *seconds > 0);
+        query.number("limit")?;
+        let seconds = query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
+        let timeout_seconds = seconds.filter(|seconds| *seconds > 0).map(|seconds| seconds.min(TIMEOUT_SECONDS_MAX));
         Ok(Self {
             version,
             initial_events: asked == Some(true),

@@ -115,6 +115,11 @@ impl Watch {
             self.queue(initial);
             return true;
         }
+        if Instant::now() >= self.ends_at {
+            // Also where there is always another change at hand.
+            self.cut = Some(Cut::End);
+            return true;
+        }
         self.changes_seen = self.inner.changes.count();
         let taken = {
             let world = self.inner.world.lock();

@@ -10,7 +10,9 @@ mod strategic;
 #[cfg(test)]
 mod tests;
 
-use json_patch::PatchOperation;
+use std::borrow::Cow;
+
+use json_patch::{AddOperation, PatchOperation, jsonptr};
 use serde_json::Value;
 
 pub(crate) use error::PatchError;
@@ -106,12 +108,30 @@ fn json_patch(mut object: Value, body: &[u8]) -> Result<Value, PatchError> {
                 return Err(PatchError::TooManyCopies { max_bytes: JSON_PATCH_COPIED_BYTES_MAX });
             }
         }
-        json_patch::patch(&mut object, std::slice::from_ref(operation)).map_err(|mut error| {
+        let Some(operation) = as_the_real_server(&object, operation) else { continue };
+        json_patch::patch(&mut object, std::slice::from_ref(&*operation)).map_err(|mut error| {
             error.operation = index;
             error
         })?;
     }
     Ok(object)
+}
+
+/// The operation as the real server takes it, where a member is not there but its object is: to replace it adds it, and to
+/// test that it is null goes well (`None`).
+fn as_the_real_server<'a>(object: &Value, operation: &'a PatchOperation) -> Option<Cow<'a, PatchOperation>> {
+    let is_missing_member = |path: &jsonptr::Pointer| {
+        let parent = path.parent().and_then(|parent| object.pointer(parent.as_str()));
+        parent.is_some_and(Value::is_object) && object.pointer(path.as_str()).is_none()
+    };
+    match operation {
+        PatchOperation::Replace(replace) if is_missing_member(&replace.path) => {
+            let add = AddOperation { path: replace.path.clone(), value: replace.value.clone() };
+            Some(Cow::Owned(PatchOperation::Add(add)))
+        }
+        PatchOperation::Test(test) if test.value.is_null() && is_missing_member(&test.path) => None,
+        operation => Some(Cow::Borrowed(operation)),
+    }
 }
 
 fn json_merge(mut object: Value, body: &[u8]) -> Result<Value, PatchError> {

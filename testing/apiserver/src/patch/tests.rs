@@ -293,7 +293,7 @@ fn a_bad_patch_says_what_is_wrong_with_it() {
         (Json, "{}", 400, "error decoding patch"),
         (Json, r#"[{"op":"jump","path":"/a"}]"#, 400, "unknown variant `jump`"),
         (Json, r#"[{"op":"remove","path":"/spec/x"}]"#, 422, "failed at path '/spec/x': path is invalid"),
-        (Json, r#"[{"op":"replace","path":"/spec/x","value":1}]"#, 422, "failed at path '/spec/x'"),
+        (Json, r#"[{"op":"replace","path":"/specs/x","value":1}]"#, 422, "failed at path '/specs/x'"),
         (
             Json,
             r#"[{"op":"add","path":"/b","value":1},{"op":"test","path":"/metadata/labels/a","value":"2"}]"#,

@@ -12,7 +12,7 @@ use super::{Target, Written, finalizers, metadata};
 use crate::store::CollectionId;
 use crate::stored::{Draft, Stored};
 use crate::world::{Deadline, Now, World};
-use crate::{Resource, Status};
+use crate::{Cause, Resource, Status};
 
 /// What a DELETE may carry as its body or in its query.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -20,6 +20,8 @@ use crate::{Resource, Status};
 pub(crate) struct DeleteOptions {
     pub(crate) grace_period_seconds: Option<i64>,
     pub(crate) preconditions: Option<Preconditions>,
+    /// The old way to say `Orphan`, or `Background`.
+    pub(crate) orphan_dependents: Option<bool>,
     pub(crate) propagation_policy: Option<String>,
     pub(crate) dry_run: Option<Vec<String>>,
 }
@@ -31,7 +33,36 @@ pub(crate) struct Preconditions {
     pub(crate) resource_version: Option<String>,
 }
 
+const POLICIES: [&str; 3] = ["Foreground", "Background", "Orphan"];
+
+/// For the garbage collector: the object waits for what it owns.
+const FOREGROUND: &str = "foregroundDeletion";
+/// For the garbage collector: what it owns is to stay.
+const ORPHAN: &str = "orphan";
+
 impl DeleteOptions {
+    /// Refuses what no server understands.
+    pub(crate) fn check(&self) -> Result<(), Status> {
+        const FIELD: &str = "propagationPolicy";
+        let mut causes = Vec::new();
+        match (self.propagation_policy.as_deref(), self.orphan_dependents) {
+            (Some(policy), Some(_)) => {
+                let why = "orphanDependents and deletionPropagation cannot be both set";
+                causes.push(Cause::invalid(FIELD, policy, why));
+            }
+            (Some(policy), None) if !POLICIES.contains(&policy) => {
+                causes.push(Cause::not_supported(FIELD, policy, &["Foreground", "Background", "Orphan", "nil"]));
+            }
+            _ => {}
+        }
+        let stages = self.dry_run.as_deref().unwrap_or_default();
+        if stages.iter().any(|stage| stage != "All") {
+            let message = format!("Unsupported value: {}: supported values: \"All\"", json!(stages));
+            causes.push(Cause { message, ..Cause::not_supported("dryRun", "", &["All"]) });
+        }
+        if causes.is_empty() { Ok(()) } else { Err(Status::invalid_options("DeleteOptions", causes)) }
+    }
+
     pub(crate) fn is_dry_run(&self) -> bool {
         self.dry_run.as_ref().is_some_and(|stages| stages.iter().any(|stage| stage == "All"))
     }
@@ -58,26 +89,32 @@ impl World {
         check_preconditions(&resource, &stored, options)?;
         let mut object = stored.to_value();
         let grace = if self.is_pods(id) { pod_grace(&object, options.grace_period_seconds) } else { 0 };
+        let has_changed =
+            !target.direct && !self.is_namespaces(id) && hand_to_collector(&resource, &mut object, options);
+        let is_at_once = grace == 0 && finalizers(&object).is_empty();
         if target.dry_run {
-            return Ok(Written::Dry(object));
+            return Ok(if is_at_once { Written::Removed(stored) } else { Written::Dry(object) });
         }
         if self.is_namespaces(id) {
             self.empty_namespace(&target.name);
         }
-        let is_deleting = !object["metadata"]["deletionTimestamp"].is_null();
-        if grace == 0 && finalizers(&object).is_empty() {
+        if is_at_once {
             return Ok(match self.store.remove(id, &stored.key) {
                 Some(removed) => Written::Removed(removed),
                 None => Written::Stored(stored),
             });
         }
         let present = object["metadata"]["deletionGracePeriodSeconds"].as_i64();
-        if is_deleting && present.is_some_and(|present| present <= grace) {
-            // As the real server: a grace period is only ever shortened.
+        let is_deleting = !object["metadata"]["deletionTimestamp"].is_null();
+        // As the real server: a grace period is only ever shortened.
+        let is_marked = is_deleting && present.is_some_and(|present| present <= grace);
+        if is_marked && !has_changed {
             return Ok(Written::Stored(stored));
         }
-        mark_deleted(&resource, &mut object, grace, now);
-        if grace > 0 {
+        if !is_marked {
+            mark_deleted(&resource, &mut object, grace, now);
+        }
+        if grace > 0 && !is_marked {
             let at = now.instant + Duration::from_secs(grace.unsigned_abs());
             let (key, uid) = (stored.key.clone(), stored.uid.clone());
             self.deadlines.insert(Deadline { at, collection: id, key, uid });
@@ -147,6 +184,43 @@ impl World {
         }
         true
     }
+}
+
+/// Sets the finalizers by which the garbage collector knows what becomes of what the object owns; says whether they have
+/// changed. As the real server: nobody collects here, so that they stay until somebody removes them.
+fn hand_to_collector(resource: &Resource, object: &mut Value, options: &DeleteOptions) -> bool {
+    let (group, plural) = (&*resource.group, &*resource.plural);
+    if plural == "events" {
+        return false;
+    }
+    let before: Vec<String> = finalizers(object).into_iter().map(str::to_owned).collect();
+    let has = |name: &str| before.iter().any(|finalizer| finalizer == name);
+    let policy = match (options.orphan_dependents, options.propagation_policy.as_deref()) {
+        (Some(true), _) => "Orphan",
+        (Some(false), _) => "Background",
+        (None, Some(policy)) => policy,
+        // What a deletion before has said stays.
+        (None, None) if has(ORPHAN) => "Orphan",
+        (None, None) if has(FOREGROUND) => "Foreground",
+        // For clients of before there were policies.
+        (None, None) if matches!((group, plural), ("batch", "jobs") | ("", "replicationcontrollers")) => "Orphan",
+        (None, None) => "Background",
+    };
+    let mark = match policy {
+        "Orphan" => Some(ORPHAN),
+        "Foreground" => Some(FOREGROUND),
+        _ => None,
+    };
+    let others = before.iter().map(String::as_str).filter(|finalizer| ![ORPHAN, FOREGROUND].contains(finalizer));
+    let after: Vec<&str> = others.chain(mark).collect();
+    let has_changed = before != after;
+    if has_changed {
+        match after.is_empty() {
+            true => metadata(object).remove("finalizers"),
+            false => metadata(object).insert("finalizers".to_owned(), json!(after)),
+        };
+    }
+    has_changed
 }
 
 fn check_preconditions(resource: &Resource, stored: &Stored, options: &DeleteOptions) -> Result<(), Status> {

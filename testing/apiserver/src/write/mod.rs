@@ -5,6 +5,7 @@ mod create;
 mod defaults;
 mod delete;
 mod names;
+mod object_meta;
 #[cfg(test)]
 mod tests;
 mod update;

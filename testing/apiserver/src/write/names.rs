@@ -33,3 +33,15 @@ fn is_dns_label(name: &str) -> bool {
     let inside = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     !name.is_empty() && name.bytes().all(inside) && !name.starts_with('-') && !name.ends_with('-')
 }
+
+/// `[prefix/]name`: a DNS subdomain, and up to 63 letters, digits, `-`, `_` and `.` between letters or digits.
+pub(super) fn is_qualified_name(name: &str) -> bool {
+    let (prefix, name) = name.split_once('/').unwrap_or(("a", name));
+    let is_edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    is_subdomain(prefix)
+        && prefix.len() <= 253
+        && name.len() <= 63
+        && is_edge(name.chars().next())
+        && is_edge(name.chars().last())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+}

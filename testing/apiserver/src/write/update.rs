@@ -90,8 +90,12 @@ fn check_identity(
     version_required: bool,
 ) -> Result<(), Status> {
     let name = meta_text(object, "name");
-    if name.is_empty() {
+    if name.is_empty() && target.direct {
         metadata(object).insert("name".to_owned(), json!(target.name));
+    } else if name.is_empty() {
+        let message =
+            format!("the name of the object ({} based on URL) was undeterminable: name must be provided", target.name);
+        return Err(Status::bad_request(message));
     } else if name != target.name {
         let message = format!("the name of the object ({name}) does not match the name on the URL ({})", target.name);
         return Err(Status::bad_request(message));

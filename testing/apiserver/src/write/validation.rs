@@ -1,8 +1,9 @@
-//! PURE. The rules of kinds that clients write by the second: leases and events. They are the real server's.
+//! PURE. The rules of metadata, and of kinds that clients write by the second: leases and events. They are the real server's.
 
 use serde_json::Value;
 
-use super::meta_text;
+use super::names::is_qualified_name;
+use super::{meta_text, object_meta};
 use crate::status::Cause;
 use crate::{Resource, Status};
 
@@ -11,13 +12,14 @@ const FIELD_LEN_MAX: usize = 128;
 
 /// Checks a new object, or the new state of one.
 pub(super) fn check(resource: &Resource, old: Option<&Value>, new: &Value) -> Result<(), Status> {
-    let causes = match (&*resource.group, &*resource.plural) {
+    let own = match (&*resource.group, &*resource.plural) {
         ("coordination.k8s.io", "leases") => lease(new),
         ("events.k8s.io", "events") => [event(new, "regarding", "note"), new_event(old, new)].concat(),
         // One of the old API says so by having no `eventTime`; then little is checked.
         ("", "events") if new["eventTime"].is_null() => event(new, "involvedObject", "message"),
-        _ => return Ok(()),
+        _ => Vec::new(),
     };
+    let causes = [object_meta::check(&new["metadata"]), own].concat();
     if causes.is_empty() { Ok(()) } else { Err(Status::invalid(resource, meta_text(new, "name"), causes)) }
 }
 
@@ -98,18 +100,6 @@ fn new_event(old: Option<&Value>, new: &Value) -> Vec<Cause> {
     let changed = fixed.into_iter().filter(|field| old.is_some_and(|old| old[field] != new[field]));
     causes.extend(changed.map(|field| Cause::invalid(field, &new[field].to_string(), "field is immutable")));
     causes
-}
-
-/// `[prefix/]name`: a DNS subdomain, and up to 63 letters, digits, `-`, `_` and `.` between letters or digits.
-fn is_qualified_name(name: &str) -> bool {
-    let (prefix, name) = name.split_once('/').unwrap_or(("a", name));
-    let is_edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
-    super::names::is_subdomain(prefix)
-        && prefix.len() <= 253
-        && name.len() <= 63
-        && is_edge(name.chars().next())
-        && is_edge(name.chars().last())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }
 
 #[cfg(test)]

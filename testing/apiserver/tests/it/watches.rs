@@ -72,6 +72,9 @@ async fn impossible_options_are_refused() {
         ("&resourceVersionMatch=NotOlderThan", 422),
         ("&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=x", 422),
         ("&resourceVersion=x", 400),
+        ("&timeoutSeconds=x", 400),
+        ("&timeoutSeconds=18446744073709551615", 400),
+        ("&limit=x", 400),
         ("&fieldSelector=spec.x=y", 400),
     ] {
         assert_eq!(get(&server, &format!("{PATH}{query}")).await.code, code, "{query}");
@@ -157,6 +160,24 @@ async fn a_watch_without_a_timeout_lasts_between_half_an_hour_and_an_hour() {
     let begun = tokio::time::Instant::now();
     assert!(rest(watch(&server, PATH).await).await.is_empty());
     assert!((1800..3600).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_ends_in_its_time_however_long_or_busy_that_is() {
+    let server = ApiServer::start().await;
+    // It waits for changes, and no instant is too far.
+    let mut open = watch(&server, &format!("{PATH}&timeoutSeconds=9223372036854775807")).await;
+    put(&server, "m", "a");
+    assert!(next(&mut open, 1).await[0].starts_with("ADDED"));
+    let mut busy = watch(&server, &format!("{PATH}&timeoutSeconds=10")).await;
+    let mut seen = 0;
+    let begun = tokio::time::Instant::now();
+    while !next(&mut busy, 1).await.is_empty() {
+        seen += 1;
+        put(&server, "m", &seen.to_string());
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
+    assert_eq!((begun.elapsed().as_secs(), seen), (10, 10));
 }
 
 #[tokio::test(start_paused = true)]
