@@ -136,6 +136,31 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Whether both are the same, but for the last bits of fractions, which serde_json does not round as they should be.
+fn alike(ours: &Value, theirs: &Value) -> bool {
+    match (ours, theirs) {
+        (Value::Number(ours), Value::Number(theirs)) if ours.is_f64() && theirs.is_f64() => {
+            let (ours, theirs) = (ours.as_f64().unwrap(), theirs.as_f64().unwrap());
+            (ours - theirs).abs() <= theirs.abs() * 1e-15
+        }
+        (Value::Array(ours), Value::Array(theirs)) => {
+            ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(ours, theirs)| alike(ours, theirs))
+        }
+        (Value::Object(ours), Value::Object(theirs)) => {
+            ours.len() == theirs.len()
+                && ours.iter().zip(theirs).all(|(ours, theirs)| ours.0 == theirs.0 && alike(ours.1, theirs.1))
+        }
+        _ => ours == theirs,
+    }
+}
+
+#[test]
+fn a_fraction_is_the_nearest_one_there_is() {
+    for text in ["506650510303900300000000000000000000", "0.1", "1.7976931348623157e308", "5e-324", "-0.3e-7"] {
+        assert_eq!(loose::<f64>(text), Some(text.parse().unwrap()), "{text}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_value_is_read_as_by_serde_json(value in value(), pretty in any::<bool>()) {
@@ -150,7 +175,8 @@ proptest! {
     #[test]
     fn what_is_no_json_is_refused_as_by_serde_json(text in texts(), inside in any::<bool>()) {
         let text = if inside { format!("{{\"a\":[{text}]}}") } else { text };
-        prop_assert_eq!(loose::<Value>(&text), serde_json::from_str(&text).ok(), "{}", text);
+        let (ours, theirs) = (loose::<Value>(&text), serde_json::from_str::<Value>(&text).ok());
+        prop_assert!(ours.as_ref().zip(theirs.as_ref()).map_or(ours == theirs, |(ours, theirs)| alike(ours, theirs)), "{}", text);
         let checked = serde_json::from_str::<IgnoredAny>(&text).is_ok();
         prop_assert_eq!(read::<IgnoredAny>(Reader::strict(&text)).is_some(), checked, "{}", text);
         if checked {
