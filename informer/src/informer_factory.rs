@@ -86,6 +86,15 @@ struct State {
     shut_down: bool,
 }
 
+impl State {
+    fn place_of<O: Object>(&self, informer: &Informer<O>) -> Option<Place> {
+        let is_it = |member: &Member| {
+            member.informer.as_any().downcast_ref::<Informer<O>>().is_some_and(|member| member.is_same(informer))
+        };
+        self.members.iter().find(|(_, member)| is_it(member)).map(|(place, _)| place.clone())
+    }
+}
+
 /// What an informer is found by: the type of its objects, what it lists, and where.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Place {
@@ -315,18 +324,24 @@ impl SharedInformerFactory {
     /// Stops an informer of this factory and forgets it: its handlers hear no more, its store stays as it is for who holds
     /// it, and who asks again gets a new one, which wants a [`start`](Self::start). False where it is not one of this factory.
     pub fn remove<O: Object>(&self, informer: &Informer<O>) -> bool {
-        let removed = {
+        self.remove_all(std::slice::from_ref(informer)) == 1
+    }
+
+    /// [`remove`](Self::remove) of several at once: nobody who asks meanwhile is given some of them, and new ones in place of
+    /// the others. How many there were.
+    pub fn remove_all<O: Object>(&self, informers: &[Informer<O>]) -> usize {
+        let removed: Vec<Member> = {
             let mut state = self.inner.state.lock();
-            let is_it = |member: &Member| {
-                member.informer.as_any().downcast_ref::<Informer<O>>().is_some_and(|member| member.is_same(informer))
-            };
-            let place = state.members.iter().find(|(_, member)| is_it(member)).map(|(place, _)| place.clone());
-            place.and_then(|place| state.members.remove(&place))
+            let remove = |informer| state.place_of(informer).and_then(|place| state.members.remove(&place));
+            informers.iter().filter_map(remove).collect()
         };
-        if let Some(member) = &removed {
-            member.informer.stop();
-        }
-        removed.is_some()
+        removed.iter().for_each(|member| member.informer.stop());
+        removed.len()
+    }
+
+    /// Whether it is one of this factory, and was not removed. Cost: a look at every informer of the factory.
+    pub fn holds<O: Object>(&self, informer: &Informer<O>) -> bool {
+        self.inner.state.lock().place_of(informer).is_some()
     }
 
     fn find<O: Object>(&self, place: &Place) -> Option<Informer<O>> {

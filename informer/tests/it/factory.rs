@@ -229,7 +229,11 @@ async fn an_informer_with_options_of_its_own_is_found_again_and_once_removed_mad
     factory.wait_for_cache_sync(&stop, MINUTE).await.unwrap();
     assert_eq!(again.indexer().by_index("name", "a").unwrap().len(), 1, "they are one");
 
+    let other = factory.informer_with("db", || source.clone(), by_name()).unwrap();
+    assert!(factory.holds(&pods) && factory.holds(&other));
     assert!(factory.remove(&pods));
+    assert!(!factory.holds(&pods) && factory.holds(&other));
+    assert_eq!(factory.remove_all(&[pods.clone(), other]), 1, "the first is gone already");
     assert!(!factory.remove(&pods), "it is gone");
     settle().await;
     assert!(pods.is_stopped());

@@ -169,6 +169,23 @@ impl Cache {
         if let Some(watched) = self.find::<O>(&place)?.filter(|watched| !self.is_unwatched(watched)) {
             return Ok(watched);
         }
+        // Once more for each time that another has unwatched it meanwhile.
+        loop {
+            let made = self.make(&list_watch, &resource, is_namespaced)?;
+            if !made.is_over(&shared.factory) {
+                return self.insert(place, made);
+            }
+        }
+    }
+
+    /// With informers of the factory, which gives out those that it has.
+    fn make<O: Object, C: Codec<O>>(
+        &self,
+        list_watch: &ListWatch<O, C>,
+        resource: &ApiResource,
+        is_namespaced: bool,
+    ) -> Result<Cached<O>, WatchError> {
+        let shared = &*self.shared;
         let options = shared.options.of_type::<O>();
         let scopes = scopes(is_namespaced, &shared.options.settings, &options.settings)
             .map_err(|_| WatchError::ClusterScope { resource: resource.plural.clone() })?;
@@ -183,7 +200,7 @@ impl Cache {
             })?;
             informers.push((scope.namespace, informer));
         }
-        self.insert(place, Cached::new(resource, is_namespaced, informers))
+        Ok(Cached::new(resource.clone(), is_namespaced, informers))
     }
 
     /// What is watched of this type.
@@ -237,7 +254,7 @@ impl Cache {
             Life::Running(stop) => !stop.is_cancelled(),
             Life::Stopped => false,
         };
-        goes_on && watched.is_over()
+        goes_on && watched.is_over(&self.shared.factory)
     }
 
     fn insert<O: Object>(&self, place: Place, made: Cached<O>) -> Result<Cached<O>, WatchError> {
@@ -250,8 +267,12 @@ impl Cache {
             };
             let other = state.watched.keys().any(|other| other.resource == place.resource && *other != place);
             // Where somebody else was quicker, the factory has given both the same informers.
-            let watched =
-                state.watched.get(&place).and_then(downcast::<O>).filter(|watched| !watched.is_over()).cloned();
+            let watched = state
+                .watched
+                .get(&place)
+                .and_then(downcast::<O>)
+                .filter(|watched| !watched.is_over(&self.shared.factory))
+                .cloned();
             let former = match &watched {
                 Some(_) => None,
                 None => state.watched.insert(place, Arc::new(made.clone())),

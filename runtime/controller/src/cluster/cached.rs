@@ -8,7 +8,8 @@ use std::time::Duration;
 use kube_core::ApiResource;
 use kubewire_indexer::{IndexConflict, IndexFunc, Indexers, Lister, Object, ObjectKey};
 use kubewire_informer::{
-    AddIndexersError, CacheSync, Hindrance, Informer, InformerPhase, InformerStatus, Stopped, WaitForVersionError,
+    AddIndexersError, CacheSync, Hindrance, Informer, InformerPhase, InformerStatus, SharedInformerFactory, Stopped,
+    WaitForVersionError,
 };
 use parking_lot::Mutex;
 
@@ -306,16 +307,16 @@ impl<O: Object> Cached<O> {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Whether one of its informers has stopped.
-    pub(super) fn is_over(&self) -> bool {
-        self.shared.members.iter().any(|member| member.informer.is_stopped())
+    /// Whether one of its informers was removed from the factory that made them.
+    pub(super) fn is_over(&self, factory: &SharedInformerFactory) -> bool {
+        self.shared.members.iter().any(|member| !factory.holds(&member.informer))
     }
 
-    pub(super) fn remove_from(&self, factory: &kubewire_informer::SharedInformerFactory) {
-        for member in &self.shared.members {
-            // Whether it was still there does not matter.
-            let _ = factory.remove(&member.informer);
-        }
+    /// All at once.
+    pub(super) fn remove_from(&self, factory: &SharedInformerFactory) {
+        let informers: Vec<_> = self.shared.members.iter().map(|member| member.informer.clone()).collect();
+        // How many were still there does not matter.
+        let _ = factory.remove_all(&informers);
     }
 }
 
