@@ -39,6 +39,7 @@ const FOLDERS: [(&str, &str, &str, Others); 4] = [
             ("keys.rs", "keys"),
             ("kube.rs", "names its representations"),
             ("own_struct.rs", "the derive"),
+            ("panicking.rs", "values whose own code panics"),
             ("record.rs", "the objects themselves"),
             ("selector.rs", "the language of selectors; `lister.rs` selects objects"),
             ("store.rs", "a store of any values"),
