@@ -162,23 +162,24 @@ impl<'de> Reader<'de> {
         self.text.get(start..end).unwrap_or_default()
     }
 
+    /// Takes so many bytes, behind which an ASCII character stands.
+    fn advance(&mut self, len: usize) -> &'de str {
+        let start = self.at;
+        self.at += len;
+        self.slice(start, self.at)
+    }
+
     /// Takes the number that begins here: its text, and whether it is a whole one.
     pub(super) fn number(&mut self) -> Result<(&'de str, bool), JsonError> {
         let (len, is_whole) = token::number(self.rest()).ok_or_else(|| self.error("invalid number"))?;
-        let start = self.at;
-        self.at += len;
-        Ok((self.slice(start, self.at), is_whole))
+        Ok((self.advance(len), is_whole))
     }
 
     /// Takes the number that comes, if it is a whole one.
     pub(super) fn wide_number(&mut self) -> Option<&'de str> {
         self.peek();
         let (len, is_whole) = token::number(self.rest())?;
-        is_whole.then(|| {
-            let start = self.at;
-            self.at += len;
-            self.slice(start, self.at)
-        })
+        is_whole.then(|| self.advance(len))
     }
 
     /// Takes `null`, `true` or `false`.
